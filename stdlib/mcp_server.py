@@ -13,7 +13,7 @@ from language.runtime.calls import callback
 from language.runtime.intrinsics import caught
 from language.values import TRUE, as_map
 from language.values.display import display
-from language.values.schemas import Misfit, holds_decimals, read
+from language.values.schemas import Misfit, holds_exact, read
 from stdlib.mcp_tools import Tool, server_of
 from stdlib.tools import tell_refused
 
@@ -43,8 +43,11 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
 
     `run` is a task or lambda. It is called as `run(arguments)`, or as `run(arguments, user)` when it has two parameters, with
     exactly those capabilities that its own leading `require` lines declare and the program holds, as with `call_tool`. Its
-    result becomes the text of the answer, a list or map as JSON; an error inside becomes an answer with `isError`, which the
-    agent can read. Decide access rights by `user` alone, which no argument can replace.
+    result becomes the text of the answer, a list or map as JSON. What it raises becomes the text of an answer with `isError`,
+    which the agent can read. Other errors inside, such as a missing file, may contain details of the service: under
+    `lang serve` the agent only reads that the tool failed, and the cause and its place are written to standard error, as for a
+    500. With `PLATFORM_DEV=1`, with `--watch` and without a server the agent reads the cause too. Decide access rights by
+    `user` alone, which no argument can replace.
 
     Both kinds of protocol versions are supported: those with `initialize` (`2025-11-25` to `2024-11-05`), and `2026-07-28`
     without it. A client of `2026-07-28` gets a list or map as `structuredContent` too, and shows the gates of a tool to its
@@ -93,20 +96,24 @@ def _refused(exchange: Exchange) -> ResponseValue | None:
 
 def _exact(ctx: Context, call: ToolCall) -> Any:
     """The arguments of a call with each number that has a point or an exponent as the text that the client sent; ``None``
-    unless the message is the whole body of the request.
+    unless the body of the request contains exactly one such call.
     """
     if ctx.exchange is None:
         return None
-    try:
-        params = ctx.exchange.exact_json()["params"]
-        return params["arguments"] if params["name"] == call.name else None
-    except (KeyError, TypeError, ValueError):
-        return None
+    sent = ctx.exchange.exact_json()
+    found = []
+    for message in sent if type(sent) is list else [sent]:
+        try:
+            if message["id"] == call.ident and message["params"]["name"] == call.name:
+                found.append(message["params"]["arguments"])
+        except (KeyError, TypeError):
+            pass
+    return found[0] if len(found) == 1 else None
 
 
 def _answer(ctx: Context, call: ToolCall, tool: Tool, user: Any) -> None:
     """Runs a tool if its arguments are valid."""
-    exact = _exact(ctx, call) if any(map(holds_decimals, tool.params.values())) else None
+    exact = _exact(ctx, call) if any(map(holds_exact, tool.params.values())) else None
     try:
         arguments = read(tool.params, call.arguments, exact)
     except Misfit as misfit:
@@ -117,16 +124,28 @@ def _answer(ctx: Context, call: ToolCall, tool: Tool, user: Any) -> None:
         return
     from stdlib.mcp_gates import carry_out
 
-    carry_out(ctx, call, user, tool.run, arguments, lambda child, run, given, who: _outcome(child, True, tool, given, who, run))
+    begun = ctx.exchange
+
+    def later(child: Context, run: Any, given: dict[str, Any], who: Any) -> dict[str, Any]:
+        return _outcome(child, True, tool, given, who, run, begun)
+
+    carry_out(ctx, call, user, tool.run, arguments, later)
 
 
 def _outcome(
-    ctx: Context, structured: bool, tool: Tool, arguments: dict[str, Any], user: Any, run: Any = None
+    ctx: Context,
+    structured: bool,
+    tool: Tool,
+    arguments: dict[str, Any],
+    user: Any,
+    run: Any = None,
+    exchange: Exchange | None = None,
 ) -> dict[str, Any]:
     """Runs the tool, or the copy ``run`` of its task, with the least privilege, as ``call_tool`` does.
 
     Errors of the program become the tool's result; a cancellation of the handler (limits, the end of a request) is raised. With
-    ``structured`` the result also contains a list or map as structured content.
+    ``structured`` the result also contains a list or map as structured content. ``exchange`` is the request of the call, if it
+    is not that of the context.
     """
     capabilities = ctx.capabilities
     capabilities.enter(capabilities.held(declared_set(tool.run)), tool.run)
@@ -135,16 +154,42 @@ def _outcome(
         text = _text(ctx, value)
         outcome: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
         if structured and (type(value) is list or as_map(value) is not None):
-            from language.values.json_decoding import decode
+            from language.values.json_decoding import decode_exact
 
-            outcome["structuredContent"] = decode(text)  # decoded from the text, so that it has no secrets and only JSON types
+            # decoded from the text, to the digit, so that it has no secrets and only JSON types
+            outcome["structuredContent"] = decode_exact(text, "mcp_reply: the result", "result")
         return outcome
     except Exception as failure:
-        if ctx.exchange is not None:  # a client reads the result, and nobody else
+        if ctx.exchange is not None:  # the client reads the result, and nobody else
             tell_refused(ctx, tool.name, failure)
-        return {"content": [{"type": "text", "text": caught(failure)}], "isError": TRUE}
+        told = _told(ctx.exchange if exchange is None else exchange, tool, failure)
+        return {"content": [{"type": "text", "text": told}], "isError": TRUE}
     finally:
         capabilities.leave()
+
+
+def _told(exchange: Exchange | None, tool: Tool, failure: Exception) -> str:
+    """What the client reads of an error inside of a tool: what the program raised, and the cause of any other one only where
+    the bodies of replies name causes. The operator always reads that one.
+    """
+    from language.runtime.python_errors import located
+
+    fault = located(failure)
+    if exchange is not None and fault.kind != "raised":
+        if exchange.report is not None:
+            exchange.report(f"tool '{tool.name}' failed: {fault}", exchange)
+        if not exchange.detailed:
+            return _FAILED.get(fault.kind, _FAILED_INSIDE)
+    return caught(failure)
+
+
+#: What a client is told of an error of the runtime, by its kind: enough to act on, and nothing of the service.
+_FAILED_INSIDE = "the tool failed inside; the operator of this server finds the cause in its log"
+_FAILED: dict[str, str] = {
+    "capability": "the tool may not do this on this server; the operator finds the cause in its log",
+    "network": "the tool could not use another service; try again later",
+    "timeout": "the tool took too long; try again later",
+}
 
 
 def _text(ctx: Context, value: Any) -> str:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from language.audit.uses import Uses
 
+    #: The file and line of a program; ``None`` where none runs.
+    Place = tuple[str | None, int | None]
+
 #: The list keeps the newest records. A granted one is dropped before any refusal; refusals are dropped only when nothing else
 #: is left.
 MOST_RECORDS = 10_000
@@ -32,7 +35,8 @@ class Audit:
 
     ``now`` gives Unix seconds. ``listener(record, context, source)`` is called with each record, a map of six fields, as it
     is made; ``keep`` says whether the list is kept as well. ``source`` is the operation where the caller knows it, else
-    ``None``.
+    ``None``. A record that another thread makes than the one of the program has a fourth argument, the place in the program,
+    which that thread found by ``place`` before.
 
     With ``operation``, a function that finds the operation if the caller does not know it, the records are those of an
     embedder. They have two more fields: ``source``, and ``reason``, which equals ``why``. ``uses`` counts granted capabilities
@@ -43,7 +47,8 @@ class Audit:
         self,
         now: Callable[[], float],
         *,
-        listener: Callable[[dict[str, Any], str, str | None], None] | None = None,
+        listener: Callable[..., None] | None = None,
+        place: Callable[[], Place] | None = None,
         keep: bool = True,
         operation: Callable[[], str] | None = None,
         uses: Uses | None = None,
@@ -53,6 +58,7 @@ class Audit:
         self._operation = operation
         self.uses = uses
         self.listener = listener
+        self.place = place
         self._numbers = count()
         self._granted: deque[tuple[Any, ...]] = deque()
         self._denied: deque[tuple[Any, ...]] = deque()
@@ -71,10 +77,12 @@ class Audit:
         source: str | None,
         *,
         counted: bool = True,
+        place: Place | None = None,
     ) -> None:
         """Records one decision, before the operation runs. Very long texts are cut.
 
-        ``counted`` is false for a further record about a use that has been counted already.
+        ``counted`` is false for a further record about a use that has been counted already. ``place`` is the place in the
+        program if another thread than the program's own decides.
         """
         if scope is not None and len(scope) > MOST_CHARACTERS:
             scope = _cut(scope)
@@ -89,7 +97,10 @@ class Audit:
         if granted and counted and self.uses is not None:
             self.uses.note(name, scope)
         if self.listener is not None:
-            self.listener(_item(entry), context, source)
+            if place is None:
+                self.listener(_item(entry), context, source)
+            else:
+                self.listener(_item(entry), context, source, place)
 
     def _make_room(self) -> None:
         try:

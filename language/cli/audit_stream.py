@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.audit.records import Place
     from language.cli.arguments import Arguments
 
     #: Makes a line from the link of the line before it. Returns the bytes of the line, with its line end, and its own link.
@@ -52,9 +53,11 @@ class AuditStream:
         """The real path of the file that is written; ``None`` for another destination."""
         return self._destination.path
 
-    def record(self, record: dict[str, Any], context: str, source: str | None) -> None:
-        """Writes one record; the listener of an ``Audit``."""
+    def record(self, record: dict[str, Any], context: str, source: str | None, place: Place | None = None) -> None:
+        """Writes one record; the listener of an ``Audit``. Without ``place`` it is where the calling thread stands."""
         found, file, line = operation()
+        if place is not None:
+            file, line = place
         if source == "ambient":
             file = line = None
         with self._lock:
@@ -63,6 +66,11 @@ class AuditStream:
             else:
                 self._denied += 1
             self._write({**record, "context": context, "source": source or found, "file": file, "line": line})
+
+    @staticmethod
+    def place() -> Place:
+        """The file and line of the program that the calling thread runs."""
+        return operation()[1:]
 
     def around(self, body: Callable[[], int]) -> int:
         """Runs ``body`` and then writes the summary with its exit code, also after an exception."""

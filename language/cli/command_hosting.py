@@ -23,9 +23,11 @@ from language.native.server import (
     bind,
     bind_error,
     grace_from_environment,
+    is_loopback,
     place,
     serve_until_signalled,
 )
+from language.native.server.addresses import split_list
 from language.native.static_denylist import StaticDenylist
 from language.recursion import hold_limit
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 DEFAULT_ADDRESS = "127.0.0.1"
 #: Read from the process environment only and not from `.env`, because the operator decides where a service listens.
 ADDRESS = "PLATFORM_BIND"
+#: The same: host names that a service answers for although only this machine reaches it; ``*`` for every one.
+HOSTS = "PLATFORM_SERVE_HOSTS"
 _REDIRECT_PORT = 80
 _LOOK_SECONDS = 0.05
 #: Seconds, after a successor has taken over, for requests on connections that were accepted before.
@@ -83,6 +87,7 @@ class CommandHosting:
         self._port = port
         self._address = address
         self._host_address = os.environ.get(ADDRESS) or None
+        self.names = tuple(split_list(os.environ.get(HOSTS, "")))
         self._listeners: list[Listener] = []
         self._certificate = certificate
         self._trust = trust
@@ -114,7 +119,9 @@ class CommandHosting:
         return StaticDenylist(instance)
 
     def local_only(self, declared: str | None) -> bool:
-        return self._handed is None and (self._address or self._host_address or declared) is None
+        if self._handed is not None or "*" in self.names:
+            return False
+        return is_loopback(self._address or self._host_address or declared or DEFAULT_ADDRESS)
 
     def listen(self, block: ServeBlock) -> None:
         if self._handed is not None:

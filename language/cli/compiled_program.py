@@ -59,6 +59,7 @@ def make_instance(
         audit = Audit(
             host.now,
             listener=None if stream is None else stream.record,
+            place=None if stream is None else stream.place,
             keep=mode == "embedded",
             uses=None if stream is None else stream.uses,
         )

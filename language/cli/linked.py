@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from language.audit.records import Place
     from language.cli.arguments import Arguments
     from language.host.processes import Processes
     from language.native.outgoing import Forward
@@ -205,9 +206,9 @@ class _LinkedAudit(AuditStream):
         super().__init__(Destination(), chained=False)
         self._link = link
 
-    def record(self, record: dict[str, Any], context: str, source: str | None) -> None:
+    def record(self, record: dict[str, Any], context: str, source: str | None, place: Place | None = None) -> None:
         self._link.wait_for_room()
-        super().record(record, context, source)
+        super().record(record, context, source, place)
 
     def _write(self, entry: dict[str, Any]) -> None:
         self._link.audit(entry)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from language.cli.arguments import Arguments, UsageError, clean
+from language.cli.error_detail import with_detail
 from language.cli.mcp_stream import MessageStream
 from language.cli.message_turns import MessageTurns, cancelled_id
 from language.cli.run import env_file
@@ -56,7 +57,7 @@ def serve_program(arguments: Arguments, path: str) -> int:
     host = CommandHost(env_file(arguments), stdin_taken=True)
 
     def started() -> Program:
-        return Program(text, filename=source.name, ceiling=ceiling, host=host, error_detail=False)
+        return Program(text, filename=source.name, ceiling=ceiling, host=host, error_detail=with_detail())
 
     _Server(stream, started, route, headers).serve()
     return 0

@@ -10,6 +10,7 @@ from language.capabilities import IMPLICIT_SERVED, Ceiling
 from language.cli.arguments import SERVE, UsageError, clean, parse
 from language.cli.command_hosting import CommandHosting, Stopped
 from language.cli.compiled_program import compile_program, make_instance
+from language.cli.error_detail import with_detail
 from language.cli.run import announce_unset_secrets, env_file, open_stream
 from language.cli.source import read_source
 from language.cli.streams import CommandHost, out, warn
@@ -101,7 +102,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
             address=arguments.values.get("--bind"),
             certificate=_certificate(arguments),
             trust=_trusted(arguments) if linked is None else linked.trust,
-            secure="--secure" in arguments.values or not _with_detail(),
+            secure="--secure" in arguments.values or not with_detail(),
             access_log="--access-log" in arguments.values,
             processes=processes,
             begin_jobs=lambda: _scheduler(context).start(),
@@ -251,15 +252,6 @@ def _number(arguments: Arguments, flag: str, most: int) -> int | None:
 def _processes() -> int:
     name, wanted = "PLATFORM_SERVE_PROCESSES", f"a number from 1 to {_MOST_PROCESSES}"
     return read_setting(name, os.environ.get(name), whole_number(1, _MOST_PROCESSES), wanted, 1, warn)
-
-
-def _with_detail() -> bool:
-    """Whether error replies contain the cause: ``PLATFORM_ERROR_DETAIL``, without it ``PLATFORM_DEV=1``."""
-    name = "PLATFORM_ERROR_DETAIL"
-    if not os.environ.get(name, "").strip():
-        return os.environ.get("PLATFORM_DEV") == "1"
-    told = {"on": True, "off": False}
-    return read_setting(name, os.environ.get(name), lambda text: told.get(text.lower()), "on or off", False, warn, "off")
 
 
 def _certificate(arguments: Arguments) -> Certificate | None:

@@ -105,7 +105,9 @@ progress, a second one ends it at once. A name in parentheses is the environment
 the default.
 
   --port N               listen on port N instead of the port of the serve block; grants serve(N)
-  --bind ADDRESS         the address to listen on, or unix:PATH (PLATFORM_BIND, 127.0.0.1)
+  --bind ADDRESS         the address to listen on, or unix:PATH (PLATFORM_BIND, 127.0.0.1). At an address of this machine
+                         alone, 127.0.0.1 for example, only localhost, IP addresses, each `domain` of the program and the
+                         names in PLATFORM_SERVE_HOSTS are answered; PLATFORM_SERVE_HOSTS=* lifts that
   --secure               grant no capability implicitly and show clients no details of errors, whatever other settings say
   --workers N            answer in N processes (PLATFORM_SERVE_PROCESSES, 1)
   --health PATH          answer GET PATH with 200, before the program's routes (PLATFORM_HEALTH_PATH)

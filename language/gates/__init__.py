@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.audit.records import Audit
+    from language.audit.records import Audit, Place
     from language.host import Host
 
 #: The most characters of a message that are shown.
@@ -97,11 +97,14 @@ class Gates:
         self._numbers = count(1)
         self._boot: str | None = None
 
-    def decided(self, identifier: str, kind: str, granted: bool, channel: str, decider: str) -> None:
+    def decided(
+        self, identifier: str, kind: str, granted: bool, channel: str, decider: str, place: Place | None = None
+    ) -> None:
         """Records a decision. ``channel`` is ``terminal``, ``api``, ``link``, ``page``, ``hook``, ``elicitation`` or
-        ``deadline``."""
+        ``deadline``; ``place`` is where the program asks, unless the calling thread runs it.
+        """
         if self.audit is not None:
-            self.audit.add("human", identifier, granted, channel, f"{kind}, decided by {decider}", "gate", kind)
+            self.audit.add("human", identifier, granted, channel, f"{kind}, decided by {decider}", "gate", kind, place=place)
 
     def new_id(self) -> str:
         """The id of a gate that is not in a queue. Ids are never reused, not even by a later run."""

@@ -13,7 +13,16 @@ from language.console_text import one_line
 from language.errors import RuntimeFault, Uncatchable
 from language.gates import Gate, Gates, notice, shortened
 from language.locks import Lock
-from language.shared.gate_board import DECIDED, GateRecord, MemoryBoard, digest_of, stands
+from language.shared.gate_board import (
+    DECIDED,
+    GateRecord,
+    MemoryBoard,
+    digest_of,
+    holds,
+    is_client_link,
+    stands,
+    with_client_link,
+)
 from language.values import to_bool
 from language.waits import FIRST_GATE_INTERVAL, GATE_POLLS_PER_SECOND, LONGEST_GATE_INTERVAL, interruptible_wait
 
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
+    from language.audit.records import Place
     from language.gates.webhook import Webhook
     from language.host import Host
     from language.shared.store import GateBoard
@@ -31,6 +41,8 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 300.0
 #: The most pending gates of one process.
 MOST_PENDING = 5000
+#: The number of decided gates whose outcome a process remembers.
+MOST_REMEMBERED = 1000
 #: Programs may give any timeout, but clocks have a range: a longer timeout is reduced to this many seconds, three centuries.
 _LONGEST_TIMEOUT = 1e10
 
@@ -44,10 +56,12 @@ _LOST_SECONDS = 2.0
 class _Waiting:
     """A gate of this process and the thread that waits for its answer."""
 
-    __slots__ = ("ended", "ident", "wake")
+    __slots__ = ("ended", "ident", "place", "wake")
 
-    def __init__(self) -> None:
+    def __init__(self, place: Place | None) -> None:
         self.ident = get_ident()
+        #: the place in the program that asks
+        self.place = place
         #: whether the answer has arrived
         self.ended = False
         #: released to wake the thread
@@ -55,11 +69,23 @@ class _Waiting:
         self.wake.acquire()
 
 
+class Decided:
+    """A gate that somebody decided: how (``approved``, ``denied``, ``answered``) and when, in Unix seconds."""
+
+    __slots__ = ("how", "record", "when")
+
+    def __init__(self, record: GateRecord, how: str, when: float) -> None:
+        self.record = record
+        self.how = how
+        self.when = when
+
+
 class GateQueue(Gates):
     """Gates that wait for a decision from outside.
 
     ``settings`` are the host's own (process environment only): ``PLATFORM_HUMAN_WEBHOOK``,
-    ``PLATFORM_HUMAN_WEBHOOK_SECRET``, ``PLATFORM_HUMAN_PUBLIC_URL``. ``seconds`` is the timeout of gates without ``within``.
+    ``PLATFORM_HUMAN_WEBHOOK_SECRET``, ``PLATFORM_HUMAN_PUBLIC_URL``, ``PLATFORM_HUMAN_ELICITATION``. ``seconds`` is the
+    timeout of gates without ``within``.
     ``board`` stores the gates; without one they are in the memory of this process. ``program`` is the name of the program on
     the pages of its gates.
     """
@@ -78,6 +104,7 @@ class GateQueue(Gates):
         self._seconds = seconds
         self._webhook = _webhook_of(host, settings)
         self.program = program
+        self._elicits = _elicits(host, settings)
         self._public_url = (settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "").rstrip("/")
         #: the URL of the gate routes for a browser on this machine, without a trailing slash; empty where there is none
         self.local_url = ""
@@ -94,6 +121,8 @@ class GateQueue(Gates):
         """Marks this process as having no pending gates."""
         self._lock = Lock()
         self._waiting: dict[str, _Waiting] = {}
+        #: the last gates that were decided in this process, the oldest first
+        self._recent: dict[str, Decided] = {}
         #: when the board was last polled, in monotonic seconds
         self._polled_at = float("-inf")
         if self._webhook is not None:
@@ -121,8 +150,12 @@ class GateQueue(Gates):
 
         Args:
             gate: the question.
-            show: called with the pending gate, its token and its :meth:`page`, once it can be decided.
+            show: called once it can be decided, with the pending gate, a token of its own for this way, and the :meth:`page`
+                with that token. Who decides with it is recorded as the one that was shown the question here. Not called where
+                the operator keeps such links from clients (``PLATFORM_HUMAN_ELICITATION=off``).
         """
+        if not self._elicits:
+            show = None
         try:
             return self._queued(gate, show)
         except RuntimeFault as failure:  # raised by a shared board
@@ -132,15 +165,18 @@ class GateQueue(Gates):
     def _queued(self, gate: Gate, show: Callable[[GateRecord, str, str], None] | None) -> Any:
         seconds = min(self._seconds if gate.within is None else gate.within, _LONGEST_TIMEOUT)
         token = self._host.random_bytes(32).hex()
+        shown = "" if show is None else self._host.random_bytes(32).hex()
+        digest = digest_of(token)
         record = GateRecord(
             gate.kind,
             shortened(gate.message),
             gate.options,
-            digest_of(token),
+            with_client_link(digest, digest_of(shown)) if shown else digest,
             int((self._host.now() + seconds) // 1),
             self._host.monotonic() + seconds,
         )
-        waiting = _Waiting()
+        audit = self.audit
+        waiting = _Waiting(None if audit is None or audit.place is None else audit.place())
         taken = False
         answer: bool | str | None = None
         try:
@@ -148,7 +184,7 @@ class GateQueue(Gates):
                 return super().answer(gate)
             self._announce(record, token)
             if show is not None:
-                show(record, token, self.page(record, token))
+                show(record, shown, self.page(record, shown))
             self._wait(record, waiting)
             answer = self._leave(record)
             taken = True
@@ -266,20 +302,42 @@ class GateQueue(Gates):
 
         Of several concurrent decisions exactly one is ``DECIDED``, and the program gets that one. After it, and after the
         deadline, the gate is ``UNKNOWN``. A wrong token leaves the gate pending; tokens are compared in constant time. The
-        audit of this process records ``channel`` and ``decider``. Raises ``RuntimeFault`` where a shared board cannot be
+        audit of this process records ``channel`` and ``decider``. A token that was handed to the client of a tool is told apart
+        whatever the channel: whoever has it may be that client. Raises ``RuntimeFault`` where a shared board cannot be
         reached.
         """
         record = self._board.look(identifier)
         outcome = self._board.decide(identifier, digest_of(token), decision, value, self._host.monotonic)
         if outcome == DECIDED:
             asked = record is not None and record.kind == "ask"
-            if record is not None and self.audit is not None:
-                granted = bool(value and value.strip()) if record.kind == "ask" else decision is True
-                self.decided(identifier, record.kind, granted, channel, decider)
-            self._tell((identifier,))
             how = "answered" if asked else "approved" if decision else "denied"
+            if record is not None:
+                if channel != "elicitation" and is_client_link(record, token):
+                    channel, decider = "elicitation", f"{decider}, whose link was given to the client of the tool"
+                if self.audit is not None:
+                    granted = bool(value and value.strip()) if record.kind == "ask" else decision is True
+                    with self._lock:
+                        waiting = self._waiting.get(identifier)
+                    place = None if waiting is None else waiting.place
+                    self.decided(identifier, record.kind, granted, channel, decider, place)
+                self._remember(Decided(record, how, self._host.now()))
+            self._tell((identifier,))
             self._ended(identifier, how, channel, value if asked else None)
         return outcome
+
+    def _remember(self, decided: Decided) -> None:
+        with self._lock:
+            self._recent[decided.record.id] = decided
+            if len(self._recent) > MOST_REMEMBERED:
+                del self._recent[next(iter(self._recent))]
+
+    def recent(self, identifier: str, token: str) -> Decided | None:
+        """How a gate was decided in this process, for who has a token of it; ``None`` for everybody else, and once as many
+        others were decided as are remembered.
+        """
+        with self._lock:
+            found = self._recent.get(identifier)
+        return found if found is not None and holds(found.record, token) else None
 
     def wake(self, ident: int) -> None:
         """Wakes the thread with this identifier if it waits for a gate. Called after an exception was raised in that thread."""
@@ -384,6 +442,19 @@ def _webhook_of(host: Host, settings: Mapping[str, str]) -> Webhook | None:
     from language.gates.webhook import configured
 
     return configured(host, settings)
+
+
+def _elicits(host: Host, settings: Mapping[str, str]) -> bool:
+    """Whether the clients of tools are given gates to show to their users: ``PLATFORM_HUMAN_ELICITATION``."""
+    from language.settings import read_setting
+
+    name = "PLATFORM_HUMAN_ELICITATION"
+    told = {"on": True, "off": False}
+    wanted = settings.get(name)
+    if not wanted:
+        return True
+    # What cannot be read keeps the links here: whoever wrote it wanted something else than the default.
+    return read_setting(name, wanted, lambda text: told.get(text.strip().lower()), "on or off", False, host.warn, "off")
 
 
 def configured_seconds(host: Host) -> float:

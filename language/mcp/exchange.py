@@ -80,6 +80,7 @@ class ToolCall:
     ``ToolExchange.reply``.
 
     Attributes:
+        ident: the id of its message.
         name: one of the offered names.
         arguments: the map that was sent, unchecked.
         stateless: whether the request is one of a stateless version.
@@ -88,7 +89,7 @@ class ToolCall:
         responses: the ``inputResponses`` that come with it.
     """
 
-    __slots__ = ("_answer", "_ident", "arguments", "modes", "name", "responses", "state", "stateless")
+    __slots__ = ("_answer", "arguments", "ident", "modes", "name", "responses", "state", "stateless")
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class ToolCall:
         state: str | None = None,
         responses: dict[str, Any] | None = None,
     ) -> None:
-        self._ident = ident
+        self.ident = ident
         self._answer: dict[str, Any] | None = None
         self.name = name
         self.arguments = arguments
@@ -112,7 +113,7 @@ class ToolCall:
 
     def give(self, outcome: dict[str, Any]) -> None:
         """Answers with the result of the tool: ``content``, and where they apply ``structuredContent`` and ``isError``."""
-        self._answer = result(self._ident, _complete(outcome) if self.stateless else outcome)
+        self._answer = result(self.ident, _complete(outcome) if self.stateless else outcome)
 
     def ask(self, requests: dict[str, Any], state: str) -> None:
         """Answers that the tool needs input: the client sends the call again, with ``state`` and a response to each request.
@@ -124,11 +125,11 @@ class ToolCall:
         asked: dict[str, Any] = {"resultType": "input_required"}
         if requests:
             asked["inputRequests"] = requests
-        self._answer = result(self._ident, {**asked, "requestState": state})
+        self._answer = result(self.ident, {**asked, "requestState": state})
 
     def refuse(self, message: str, code: int = INVALID_PARAMS, data: Any = None) -> None:
         """Answers with an error of the protocol: the tool did not run."""
-        self._answer = error(self._ident, code, message, data)
+        self._answer = error(self.ident, code, message, data)
 
     def answer(self) -> dict[str, Any]:
         """The reply to this call."""

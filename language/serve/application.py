@@ -12,7 +12,7 @@ from language.serve.exchange import EndRequest, Exchange
 from language.serve.handlers import HandlerFailed, admit, handle, shape_error, token_of
 from language.serve.instances import Instances
 from language.serve.negotiation import FORMATS, split_suffix
-from language.serve.origins import SAFE_METHODS, cross_origin, is_local_name
+from language.serve.origins import SAFE_METHODS, allowed_fields, cross_origin, is_local_name
 from language.serve.proxy_target import Proxied
 from language.serve.reply import ClientGone, ProxyReply, Reply, SocketReply, StreamReply
 from language.serve.response_values import ResponseValue
@@ -70,6 +70,7 @@ class Application:
         self._local_names = local_names
         self._access_log = access_log
         self._collected: list[str] | None = None
+        self._reporter: Callable[[str, Exchange], None] = self._report
         self.stopping_now = False
 
     # ---- called by a server ---------------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ class Application:
     def handled(self, request: Request, log: list[str]) -> Reply:
         """The reply in handler mode, one request at a time; ``log`` takes the lines that the program prints."""
         self._collected = log
-        return self._around.early(request) or self._dispatch(request, self.table.default)
+        return self._around.early(request) or _kept_in_own_frames(self._dispatch(request, self.table.default))
 
     # ---- steps of a request ---------------------------------------------------------------------------------------------
 
@@ -167,6 +168,8 @@ class Application:
             late = around.static(host, request) or around.fallback(host, request) or around.discovery(host, request)
             if late is not None:
                 return late
+        elif around.has_static(host, request):
+            return self._unrouted(405, "method not allowed", request, [("Allow", "GET, HEAD")])
         return self._not_found(request)
 
     def _run(self, request: Request, host: HostTable, route: Route, params: dict[str, Any], suffix: str | None) -> Reply:
@@ -185,8 +188,8 @@ class Application:
         if request.body and "json" in (request.field("content-type") or "").lower():
             try:
                 exchange.parse_json()
-            except ValueError:
-                return error_reply(400, "malformed JSON body")
+            except ValueError as why:
+                return _unreadable(request, why)
         seconds = 0.0
         if self._around.sockets:
             seconds = self.table.timeout if route.timeout is None else route.timeout
@@ -246,6 +249,7 @@ class Application:
 
     def _exchange(self, request: Request, params: dict[str, Any], format: str | None = None) -> Exchange:
         exchange = Exchange(request, params, format, self._cors)
+        exchange.detailed, exchange.report = self._detailed, self._reporter
         if self._collected is not None:
             exchange.log = self._collected
         return exchange
@@ -443,7 +447,7 @@ class Application:
         return reply
 
     def _options(self, request: Request, host: HostTable) -> Reply:
-        methods = host.table.methods(request.path)
+        methods = host.table.methods(request.path) or (["GET"] if self._around.has_static(host, request) else [])
         if not methods:
             return self._unrouted(404, f"no route for {approvals.shown_path(request.path)}", request)
         allowed = ", ".join(sorted({*methods, "HEAD", "OPTIONS"}))
@@ -451,7 +455,7 @@ class Application:
         if self._cors is not None:
             reply.headers += [
                 ("Access-Control-Allow-Methods", allowed),
-                ("Access-Control-Allow-Headers", "Content-Type, Authorization"),
+                ("Access-Control-Allow-Headers", ", ".join(allowed_fields(request, self._cors))),
                 ("Access-Control-Max-Age", "86400"),
             ]
         return reply
@@ -466,7 +470,7 @@ class Application:
             reply.headers.append(("Access-Control-Allow-Origin", self._cors))
         if len(reply.body) >= 1024 and reply.compressible:
             reply = self._around.compressed(reply, request)
-        return self._secured(reply)
+        return self._secured(_kept_in_own_frames(reply))
 
     def _secured(self, reply: Reply) -> Reply:
         """The reply; over TLS with ``Strict-Transport-Security``."""
@@ -504,6 +508,8 @@ class Application:
 
 #: Kinds of routes that can switch to another protocol (``Upgrade``).
 _UPGRADING = frozenset({"socket", "proxy"})
+#: What a browser shows as a document in which one can act.
+_PAGES = ("text/html", "application/xhtml+xml", "image/svg+xml")
 _STREAM_HEADERS = [("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no")]
 _NEEDS_SERVER = "run this program with the native `lang serve`"
 _UNSUPPORTED = {
@@ -530,11 +536,39 @@ def identity(user: Any) -> str | None:
     return None
 
 
+def _kept_in_own_frames(reply: Reply) -> Reply:
+    """The reply; a page of the program that says nothing of frames is shown in those of its own origin alone.
+
+    In a frame of another site a person can be made to press a button of the page, and that request is one of its own origin.
+    ``frame-ancestors`` asks every frame around the page, where ``X-Frame-Options`` once asked the outermost alone, and a
+    program that wants to be embedded names those sites with it.
+    """
+    kind = reply.content_type
+    if kind is None or not kind.lower().startswith(_PAGES):
+        return reply
+    if any(name.lower() in ("content-security-policy", "x-frame-options") for name, _ in reply.headers):
+        return reply
+    reply.headers.append(("Content-Security-Policy", "frame-ancestors 'self'"))
+    return reply
+
+
+def _unreadable(request: Request, why: ValueError) -> Reply:
+    """The reply to a JSON body that cannot be read. A number that is too large is no mistake of syntax: its place is named."""
+    from language.values.json_decoding import OutOfRange, place_out_of_range
+
+    if not isinstance(why, OutOfRange):
+        return error_reply(400, "malformed JSON body")
+    place = place_out_of_range(request.body.decode("utf-8"))
+    where = f"field '{place}'" if place else "the body"
+    return error_reply(400, f"{where}: {why}", {"field": place or None})
+
+
 def _misdirected(request: Request) -> Reply:
     return error_reply(
         421,
         f"this service is for this machine alone and does not answer for the host '{request.host}': open it as localhost, or "
-        "start it with `--bind ADDRESS`, or name the host with `domain` in the serve block",
+        "name the host with `domain` in the serve block or in PLATFORM_SERVE_HOSTS, or let other machines reach it with "
+        "`--bind ADDRESS`",
     )
 
 

@@ -55,12 +55,19 @@ def content_policy() -> str:
     return f"default-src 'none'; style-src {style}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 
-def result_page(title: str, *, onward: bool = False) -> str:
+def result_page(title: str, *, onward: bool = False, by_client: bool = False, before: tuple[str, float] | None = None) -> str:
     """The page with the outcome of a decision. It shows no content of the gate.
 
-    ``onward`` adds a link to the page with the buttons, which is this same address without its query.
+    ``onward`` adds a link to the page with the buttons, which is this same address without its query. ``by_client``: the link
+    was given to the client of a tool, so nobody knows whether a person followed it. ``before`` is how and when (Unix seconds)
+    a gate was decided that the reader comes too late for.
     """
     tone, drawing, text = _RESULTS[title]
+    if by_client:
+        text = text.replace("A HUMAN following a link", "Whoever followed the link that was given to the client of the tool")
+    if before is not None:
+        how, when = before
+        text = f"This question was already {how}{_moment(when, ' on')}. A decision counts once and cannot be changed."
     content = f"<p>{text}</p>"
     if onward:
         content += '\n<p><a href="?">Answer the question</a></p>'
@@ -130,11 +137,11 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _moment(expires_at: int) -> str:
+def _moment(seconds: float, before: str = ", until") -> str:
     from datetime import UTC, datetime
 
     try:
-        moment = datetime.fromtimestamp(expires_at, UTC)
+        moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return ""  # later than the calendar can represent
-    return f', until <time datetime="{moment:%Y-%m-%dT%H:%M:%SZ}">{moment:%d %b %Y, %H:%M:%S} UTC</time>'
+    return f'{before} <time datetime="{moment:%Y-%m-%dT%H:%M:%SZ}">{moment:%d %b %Y, %H:%M:%S} UTC</time>'

@@ -17,6 +17,7 @@ from language.shared.gate_board import (
     UNKNOWN,
     WRONG_TOKEN,
     GateRecord,
+    is_client_link,
 )
 
 TYPE_CHECKING = False
@@ -128,7 +129,9 @@ def _decision(queue: GateQueue, request: Request, identifier: str) -> Reply:
             return _json(200, {"ok": True})
         # If both members are given, the one that belongs to the kind of the gate counts.
         asked = isinstance(record, GateRecord) and record.kind == "ask"
-        return _page(200, "Answered" if asked else _word(decision is True))
+        return _decided_page(queue, identifier, token, "Answered" if asked else _word(decision is True))
+    if is_form and outcome == UNKNOWN:
+        return _gone(queue, identifier, token)
     status, text = _ANSWERS[outcome]
     return _page_or_error(is_form, status, text, _TITLES[outcome])
 
@@ -186,7 +189,7 @@ def _link(queue: GateQueue, request: Request, identifier: str, token: str) -> Re
         return _page(400, "Missing decision")
     record = queue.look(identifier, token)
     if not isinstance(record, GateRecord):
-        return _page(_ANSWERS[record][0], _TITLES[record])
+        return _gone(queue, identifier, token) if record == UNKNOWN else _page(_ANSWERS[record][0], _TITLES[record])
     if choice is not None and record.kind == "ask":
         return _page(400, "Answer needed", onward=True)
     if choice is None or _is_prefetch(request):
@@ -194,9 +197,28 @@ def _link(queue: GateQueue, request: Request, identifier: str, token: str) -> Re
 
         return _html(200, button_page(record, token, queue.seconds_left(record), queue.prefix, queue.program))
     outcome = queue.decide(identifier, token, decision=choice == "yes", channel="link", decider=_decider(request))
-    if outcome != DECIDED:  # another decision came first
+    if outcome == UNKNOWN:  # another decision came first
+        return _gone(queue, identifier, token)
+    if outcome != DECIDED:
         return _page(_ANSWERS[outcome][0], _TITLES[outcome])
-    return _page(200, _word(choice == "yes"))
+    return _decided_page(queue, identifier, token, _word(choice == "yes"))
+
+
+def _decided_page(queue: GateQueue, identifier: str, token: str, title: str) -> Reply:
+    """The page after a decision. It calls nobody a person who may be the client of a tool."""
+    from language.serve.approval_pages import result_page
+
+    decided = queue.recent(identifier, token)
+    return _html(200, result_page(title, by_client=decided is not None and is_client_link(decided.record, token)))
+
+
+def _gone(queue: GateQueue, identifier: str, token: str) -> Reply:
+    """The page for a gate that waits no more. Who has its token reads how it was decided; a stranger learns nothing."""
+    from language.serve.approval_pages import result_page
+
+    decided = queue.recent(identifier, token)
+    before = None if decided is None else (decided.how, decided.when)
+    return _html(_ANSWERS[UNKNOWN][0], result_page(_TITLES[UNKNOWN], before=before))
 
 
 def _decider(request: Request) -> str:

@@ -30,12 +30,13 @@ class Exchange:
     """``params`` are the captured segments of the path, ``user`` is the value that the auth task gave. ``person`` is the key of
     the rate limits and budgets that count this user's requests, ``None`` for none. ``format`` is the form of a page that the
     path asked for explicitly. ``cors`` is the origin that browsers may read from, ``None`` for none. ``sink`` and ``channel``
-    are there in routes that stream.
+    are there in routes that stream. ``detailed`` says whether the client may read the causes of errors; ``report(what,
+    exchange)`` writes a cause to the log.
     """
 
     __slots__ = (
-        "_form", "_json", "_query", "_sent", "body_forgotten", "channel", "copies", "cors", "deadline", "ended", "format",
-        "log", "overdue", "params", "person", "reason", "request", "sink", "streams", "thread", "user",
+        "_form", "_json", "_query", "_sent", "body_forgotten", "channel", "copies", "cors", "deadline", "detailed", "ended",
+        "format", "log", "overdue", "params", "person", "reason", "report", "request", "sink", "streams", "thread", "user",
     )  # fmt: skip
 
     def __init__(self, request: Request, params: dict[str, Any], format: str | None = None, cors: str | None = None) -> None:
@@ -43,6 +44,8 @@ class Exchange:
         self.cors = cors
         self.params = params
         self.format = format
+        self.detailed = True
+        self.report: Callable[[str, Exchange], None] | None = None
         self.streams = False
         self.body_forgotten = False
         self.user: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.values import type_of
-from language.values.declared_types import MOST_DIGITS, READERS, WRITTEN_AS, converted, got, takes
+from language.values.declared_types import MOST_DIGITS, READERS, WRITTEN_AS, converted, got, takes, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def checked_body(fields: Fields, body: Any, exact: Callable[[], Any]) -> dict[st
     Args:
         fields: what is declared.
         body: the parsed body, ``None`` for none.
-        exact: gives the body with each number that has a point or an exponent as the text that was sent; called for decimals.
+        exact: gives the body with each number that has a point or an exponent as the text that was sent; called for decimals
+            and for integers that are written so.
 
     Returns: the declared fields. An optional one that is absent or null is ``nothing``.
 
@@ -45,10 +46,14 @@ def checked_body(fields: Fields, body: Any, exact: Callable[[], Any]) -> dict[st
             continue
         if name not in body:
             raise Unexpected(f"missing field '{name}'", name)
-        if not takes(wanted, value):
-            raise Unexpected(f"field '{name}' must be {wanted}, got {got(wanted, value)}", name)
         try:
+            exactly = whole(value, exact()[name]) if wanted == "integer" and value.__class__ is float else value
+            if not takes(wanted, exactly):
+                raise Unexpected(f"field '{name}' must be {wanted}, got {got(wanted, value)}", name)
+            value = exactly
             found[name] = converted(wanted, value, lambda name=name: exact()[name])  # type: ignore[misc]
+        except Unexpected:
+            raise
         except ValueError:
             raise Unexpected(f"field '{name}' must be {wanted}, got a number of more than {MOST_DIGITS} digits", name) from None
     return found

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         secure: bool
         #: every request writes a line to standard error (``--access-log``)
         access_log: bool
+        #: host names that the operator wants answered (``PLATFORM_SERVE_HOSTS``)
+        names: tuple[str, ...]
         #: the server uses TLS, whatever the block declares (``--tls-cert``)
         tls: bool
 
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
             """The port to check the capability for and to :meth:`listen` on: that of ``--port``, else the declared one."""
 
         def local_only(self, declared: str | None) -> bool:
-            """Whether no address to listen on was given, so that only this machine can reach the service.
+            """Whether only this machine can reach the service, and nobody said that it answers for every name.
 
-            ``declared`` is the address of the block's ``bind`` clause.
+            ``declared`` is the address of the block's ``bind`` clause; that of the command line goes before it.
             """
 
         def cancellation(self, wake: Callable[[int], None]) -> Watch:

@@ -19,6 +19,11 @@ _SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "cookie": {"type": "apiKey", "in": "cookie", "name": "sid", "description": "The cookie that the service sets on sign-in."},
 }
+#: Statuses whose replies never have a body.
+_BODILESS = frozenset(("204", "205", "304"))
+_NUMBER = r"\d+(\.\d+)?"
+#: A duration as ``expect`` takes it: weeks, days and a time, a fraction in the last number alone.
+_DURATION = rf"^[-+]?(?!.*\.\d+[WDHM]T?\d)P(?=.)({_NUMBER}W)?({_NUMBER}D)?(T(?=\d)({_NUMBER}H)?({_NUMBER}M)?({_NUMBER}S)?)?$"
 _FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 _ERROR_SCHEMA = {
     "type": "object",
@@ -167,7 +172,7 @@ def _body_content(route: RouteInfo) -> dict[str, Any]:
 def _object_schema(fields: tuple[tuple[str, str, bool], ...], *, texts: bool) -> dict[str, Any]:
     properties = {}
     for name, kind, optional in fields:
-        schema = _texts_schema(kind) if texts else SCHEMA_TYPES[kind]
+        schema = _texts_schema(kind) if texts else _schema(kind)
         # An optional field of JSON may be null.
         properties[name] = {**schema, "type": [schema["type"], "null"]} if optional and not texts else schema
     required = dict.fromkeys(name for name, _, optional in fields if not optional)
@@ -178,7 +183,12 @@ def _texts_schema(kind: str) -> dict[str, Any]:
     """The schema of a field of a query or form: a list is a list of texts, a map is a file."""
     if kind == "list":
         return {"type": "array", "items": {"type": "string"}}
-    return _FILE if kind == "map" else SCHEMA_TYPES[kind]
+    return _FILE if kind == "map" else _schema(kind)
+
+
+def _schema(kind: str) -> dict[str, Any]:
+    """The schema of a type. Of a duration it says which ones are taken: the format ``duration`` has years and months too."""
+    return {"type": "string", "pattern": _DURATION} if kind == "duration" else SCHEMA_TYPES[kind]
 
 
 def _success(route: RouteInfo) -> dict[str, Any]:
@@ -199,6 +209,9 @@ def _success(route: RouteInfo) -> dict[str, Any]:
             responses["3XX"] = {"description": "Another address"}
             continue
         description = "An error" if status[:1] in ("4", "5") else "Success"
+        if status in _BODILESS:
+            responses.setdefault(status, {"description": "Success, without a body"})
+            continue
         content = responses.setdefault(status or "200", {"description": description, "content": {}})["content"]
         if form == "json":
             content["application/json"] = {"schema": {}}

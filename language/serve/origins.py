@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 #: Methods that change nothing (RFC 9110 section 9.2.1).
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: The most header fields that the reply to a preflight request names.
+MOST_FIELDS = 64
+_LONGEST_FIELD = 100
+#: What the name of a header field consists of (RFC 9110 section 5.6.2).
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443", "ws": ":80", "wss": ":443"}
 
 
@@ -49,6 +54,22 @@ def foreign_origin(request: Request, allowed: str | None) -> str | None:
     if not origin or _is_own(origin, request) or (allowed is not None and (allowed == "*" or _same(allowed, origin))):
         return None
     return f"cross-origin request refused: it comes from {_shown(origin)}"
+
+
+def allowed_fields(request: Request, allowed: str) -> list[str]:
+    """The header fields that a page may send, for the reply to a preflight request: the two that every page may, and what a
+    page of the allowed origin asks for (``Access-Control-Request-Headers``), at most :data:`MOST_FIELDS` names.
+    """
+    fields = ["Content-Type", "Authorization"]
+    if allowed != "*" and not _same(allowed, request.field("origin") or ""):
+        return fields
+    known = {name.lower() for name in fields}
+    for asked in (request.field("access-control-request-headers") or "").split(","):
+        name = asked.strip(" \t")
+        if name and len(name) <= _LONGEST_FIELD and _TOKEN.issuperset(name) and name.lower() not in known:
+            known.add(name.lower())
+            fields.append(name)
+    return fields[:MOST_FIELDS]
 
 
 def is_local_name(request: Request, names: Collection[str]) -> bool:

@@ -101,6 +101,10 @@ class SocketSurroundings:
         mounts = self._statics.get(host)
         return None if mounts is None else mounts.find(request, lambda path: _is_declared(host, path))
 
+    def has_static(self, host: HostTable, request: Request) -> bool:
+        mounts = self._statics.get(host)
+        return mounts is not None and mounts.holds(request.path)
+
     def fallback(self, host: HostTable, request: Request) -> Reply | None:
         mounts = self._statics.get(host)
         return None if mounts is None else mounts.fallback(request)

@@ -63,7 +63,7 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
         detailed=not hosting.secure,
         access_log=hosting.access_log,
         prefix="[serve] ",
-        local_names=_local_names(table, around) if hosting.local_only(table.bind) else None,
+        local_names=_local_names(table, around, hosting) if hosting.local_only(table.bind) else None,
     )
     _check_templates(instance, table)
     return ServeBlock(
@@ -100,9 +100,11 @@ def _check_agents(instance: Instance) -> None:
         pending += [constant for constant in code.co_consts if isinstance(constant, type(code))]
 
 
-def _local_names(table: ServeTable, around: SocketSurroundings) -> tuple[str, ...]:
-    """The host names besides ``localhost`` that a service for this machine alone accepts: those it declares."""
-    names = [*table.domains, *(host.name for host in table.hosts)]
+def _local_names(table: ServeTable, around: SocketSurroundings, hosting: Hosting) -> tuple[str, ...]:
+    """The host names besides ``localhost`` that a service for this machine alone accepts: those that it or its operator
+    declares.
+    """
+    names = [*table.domains, *(host.name for host in table.hosts), *hosting.names]
     if around.gates.public_host:
         names.append(around.gates.public_host)
     return tuple(name.lower() for name in names)

@@ -142,10 +142,24 @@ class StaticMounts:
             plain = mount.segments + names
             if is_declared is not None and plain != segments and is_declared("/" + "/".join(plain)):
                 continue
-            reply = self._reply(mount, names, request)
+            reply = self._reply(mount, names, request, own=".." not in segments)
             if reply is not None:
                 return reply
         return None
+
+    def holds(self, path: str) -> bool:
+        """Whether a mount has a file for the path, which a ``GET`` would be answered with."""
+        segments, denied = segments_of(path), self._denied
+
+        def act(folder: int | None, name: str, status: os.stat_result, real: str) -> Reply | None:
+            return None if denied is not None and denied(real, status) else _HELD
+
+        for mount in self._mounts:
+            depth = len(mount.segments)
+            names = names_of(segments[depth:]) if segments[:depth] == mount.segments else None
+            if names is not None and at_file(mount.root, names, act) is not None:
+                return True
+        return False
 
     def fallback(self, request: Request) -> Reply | None:
         """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of a mount. Mounts with longer
@@ -161,7 +175,10 @@ class StaticMounts:
                     return reply
         return None
 
-    def _reply(self, mount: StaticMount, names: Sequence[str], request: Request) -> Reply | None:
+    def _reply(self, mount: StaticMount, names: Sequence[str], request: Request, *, own: bool = False) -> Reply | None:
+        """The reply with a file. Where ``own`` says that the path is in its normal form, the page of a folder is sent to the
+        path with a slash at its end: without it, relative links of the page would lead beside the folder.
+        """
         asked: dict[str, str] = {}
         for name, value in request.fields:
             if name in _WATCHED and (request.method == "GET" or name not in _OF_GET_ALONE):
@@ -172,6 +189,8 @@ class StaticMounts:
         def act(folder: int | None, name: str, status: os.stat_result, path: str) -> Reply | None:
             if denied is not None and denied(path, status):
                 return None
+            if own and name == _INDEX and _is_folder(mount, names, request):
+                return _to_folder(request)
             answer = _Answer(mount, name, path, status, asked)
             reply = answer.without_content()
             if reply is None:
@@ -205,6 +224,26 @@ class StaticMounts:
         finally:
             if not keeps:
                 os.close(descriptor)
+
+
+_HELD = Reply(200)
+_INDEX = "index.html"
+
+
+def _is_folder(mount: StaticMount, names: Sequence[str], request: Request) -> bool:
+    """Whether the path is that of a folder and lacks its slash."""
+    if request.path.endswith("/") or not request.path or list(names[-1:]) == [_INDEX]:
+        return False
+    return os.path.isdir(os.path.join(mount.root, *names))
+
+
+def _to_folder(request: Request) -> Reply:
+    """The redirect to the same path with a slash at its end: relative, so that it holds behind a proxy that cuts off a prefix,
+    and leads to no other host whatever the path is.
+    """
+    last = request.path.rpartition("/")[2]
+    query = f"?{request.query_text}" if request.query_text else ""
+    return Reply(308, None, b"", [("Location", f"./{last}/{query}")])
 
 
 class _Answer:

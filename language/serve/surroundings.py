@@ -68,6 +68,9 @@ if TYPE_CHECKING:
         def static(self, host: HostTable, request: Request) -> Reply | None:
             """The reply with a file of a static mount; ``None`` without one."""
 
+        def has_static(self, host: HostTable, request: Request) -> bool:
+            """Whether a static mount has a file at the path of the request, whatever its method."""
+
         def fallback(self, host: HostTable, request: Request) -> Reply | None:
             """The reply with the fallback file of a static mount; ``None`` without one."""
 
@@ -115,6 +118,9 @@ class HandlerSurroundings:
 
     def static(self, host: HostTable, request: Request) -> Reply | None:
         return None
+
+    def has_static(self, host: HostTable, request: Request) -> bool:
+        return False
 
     def fallback(self, host: HostTable, request: Request) -> Reply | None:
         return None

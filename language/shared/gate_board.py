@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LONGEST_VALUE = 16 * 1024
+#: Of one hash of a token.
+_DIGEST_BYTES = 32
 
 #: Outcomes of a decision. They begin the texts of the HTTP answers.
 DECIDED = "decided"
@@ -24,6 +26,8 @@ class GateRecord:
 
     ``message`` and ``options`` are as shown to a person. ``expires_at`` is in whole Unix seconds, ``deadline`` in monotonic
     seconds. Only the SHA-256 hash of the token is stored, so reading the store does not enable anybody to decide a gate.
+    ``digest`` is that hash. If the client of a tool was given a link of its own, the hash of that link's token follows
+    (:func:`with_client_link`).
     """
 
     __slots__ = ("answer", "deadline", "digest", "expires_at", "id", "kind", "message", "options")
@@ -57,13 +61,36 @@ def digest_of(token: str) -> bytes:
     return sha256(token.encode("utf-8", "replace")).digest()
 
 
-def stands(record: GateRecord | None, digest: bytes, now: float) -> str:
-    """Whether the holder of this token can still decide the gate: ``DECIDED`` if so, else the outcome that says why not."""
+def with_client_link(digest: bytes, link: bytes) -> bytes:
+    """The ``digest`` of a gate that a second token decides too: the one in the link for the client of a tool."""
+    return digest + link
+
+
+def is_client_link(record: GateRecord, token: str) -> bool:
+    """Whether this token is the one in the link that the client of a tool was given."""
     from hmac import compare_digest
 
+    return compare_digest(record.digest[_DIGEST_BYTES:], digest_of(token))
+
+
+def holds(record: GateRecord, token: str) -> bool:
+    """Whether this token is one of the gate, pending or not."""
+    return _decides(record, digest_of(token))
+
+
+def _decides(record: GateRecord, digest: bytes) -> bool:
+    """Whether a token with this hash decides the gate. Takes the same time whichever it is not."""
+    from hmac import compare_digest
+
+    own = compare_digest(record.digest[:_DIGEST_BYTES], digest)
+    return compare_digest(record.digest[_DIGEST_BYTES:], digest) or own
+
+
+def stands(record: GateRecord | None, digest: bytes, now: float) -> str:
+    """Whether the holder of this token can still decide the gate: ``DECIDED`` if so, else the outcome that says why not."""
     if record is None or record.answer is not None or now >= record.deadline:
         return UNKNOWN
-    return DECIDED if compare_digest(record.digest, digest) else WRONG_TOKEN
+    return DECIDED if _decides(record, digest) else WRONG_TOKEN
 
 
 def objection(record: GateRecord | None, digest: bytes, decision: bool | None, value: str | None, now: float) -> str:

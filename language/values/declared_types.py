@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: The most digits of a number from a client, including those that an exponent stands for.
 MOST_DIGITS = 4300
-#: Whole floats up to here are exact integers; larger ones may have been written as another number.
+#: Whole floats below are exact integers; a larger one may have been written as another number.
 _EXACT_FLOATS = 2**53
 #: The text forms of dates, datetimes and durations, for which JSON and forms have no types.
 WRITTEN_AS = {
@@ -29,7 +29,7 @@ _BOOLS = {"true": TRUE, "on": TRUE, "1": TRUE, "false": FALSE, "off": FALSE, "0"
 def takes(wanted: str, value: Any) -> bool:
     """Whether a value from JSON is accepted for the type."""
     if wanted == "integer":
-        return value.__class__ is int or (value.__class__ is float and value.is_integer() and abs(value) <= _EXACT_FLOATS)
+        return value.__class__ is int or (value.__class__ is float and value.is_integer() and abs(value) < _EXACT_FLOATS)
     if wanted == "decimal":
         return value.__class__ is int or value.__class__ is float or is_decimal(value)
     if value.__class__ is str and wanted in WRITTEN_AS:
@@ -67,6 +67,37 @@ def converted(wanted: str, value: Any, written: Callable[[], Any]) -> Any:
     if value.__class__ is str and wanted in WRITTEN_AS:
         return READERS[wanted](value)
     return value
+
+
+def whole(value: Any, written: Any) -> Any:
+    """A number that JSON writes with a point or an exponent, as the integer that it writes exactly: ``1e16``, ``3.0``.
+
+    Args:
+        value: the parsed number, any other value.
+        written: the text of the number as it was sent, ``None`` where that is not known.
+
+    Returns: the integer; the value itself where it is no float or the text is not known, and ``None`` for a number that is not
+    whole: the text decides, since a float close to an integer is one.
+
+    Raises ``ValueError`` for an integer of more than :data:`MOST_DIGITS` digits.
+    """
+    if value.__class__ is not float or not isinstance(written, str):
+        return value
+    mantissa, _, exponent = written.lower().partition("e")
+    digits, _, fraction = mantissa.partition(".")
+    shift = int(exponent[:7] or 0) if len(exponent.lstrip("+-0")) < 7 else 10**7 * (-1 if exponent[:1] == "-" else 1)
+    fraction = fraction.rstrip("0")
+    all_digits = digits.lstrip("-") + fraction
+    if not all_digits.strip("0"):
+        return 0
+    zeros = shift - len(fraction)  # what is still to be appended to the digits, or cut off them
+    if zeros < 0:
+        if all_digits[zeros:].strip("0") or -zeros >= len(all_digits):
+            return None
+        all_digits, zeros = all_digits[:zeros], 0
+    if len(all_digits.lstrip("0")) + zeros > MOST_DIGITS:
+        raise ValueError
+    return _integer(("-" if digits.startswith("-") else "") + all_digits.lstrip("0") + "0" * zeros)
 
 
 def exact_decimal(text: str) -> Any:

@@ -29,6 +29,10 @@ class _Refused(ValueError):
     """Raised for text that the scanner accepts and the language does not. The message is the detail of the error."""
 
 
+class OutOfRange(_Refused):
+    """Raised for a number that no float holds. The text is JSON all the same."""
+
+
 def decode(text: str, builtin: str = "json_decode", *, allow_nan: bool = False) -> Any:
     """The value of a JSON text.
 
@@ -61,6 +65,56 @@ def parse(text: str, allow_nan: bool = False) -> Any:
     return root[0]
 
 
+def decode_exact(text: str, what: str, place: str) -> Any:
+    """The value of a JSON text that this language wrote: one that is written as the same text again. A number is a decimal
+    where a float would be written otherwise.
+
+    Raises ``RuntimeFault`` that begins with ``what`` for ``NaN`` or an infinity, which this language writes and JSON does not
+    have, with its place in ``place``, and for what is nested too deep.
+    """
+    from json import JSONDecoder
+
+    from language.values.declared_types import exact_decimal
+
+    def read(number: str) -> Any:
+        found = float(number)
+        return found if repr(found) == number else exact_decimal(number) or found
+
+    odd: dict[str, _Constant] = {name: _Constant(name) for name in ("NaN", "Infinity", "-Infinity")}
+    decoder = JSONDecoder(parse_float=read, parse_int=_checked_int, parse_constant=odd.__getitem__)
+    try:
+        root = [_scanned(text, _pieces(text), decoder)]
+    except ValueError as error:
+        raise RuntimeFault(f"{what} cannot be sent: {_detail(error)}", kind="resources") from None
+    _settle(root)
+    if "NaN" in text or "Infinity" in text:
+        _refuse_odd(root[0], what, place)
+    if "\\ud" in text:
+        _replace_surrogates(root)
+    return root[0]
+
+
+class _Constant:
+    """``NaN`` or an infinity in a text."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _refuse_odd(root: Any, what: str, place: str) -> None:
+    stack: list[tuple[str, Any]] = [(place, root)]
+    while stack:
+        where, found = stack.pop()
+        if type(found) is _Constant:
+            raise RuntimeFault(f"{what} holds {found.name} at {where}, and JSON has no such number")
+        if type(found) is dict:
+            from language.values.display import quote
+
+            stack += [(f"{where}[{quote(key)}]", item) for key, item in reversed(found.items())]
+        elif type(found) is list:
+            stack += [(f"{where}[{at}]", found[at]) for at in range(len(found) - 1, -1, -1)]
+
+
 def parse_written(text: str) -> Any:
     """The plain Python value of a JSON text; numbers with a point or an exponent are returned as their text.
 
@@ -71,6 +125,30 @@ def parse_written(text: str) -> Any:
     if text.startswith("\ufeff"):
         text = text[1:]
     return _scanned(text, _pieces(text), JSONDecoder(parse_float=str, parse_int=_checked_int, parse_constant=_refuse_constant))
+
+
+def place_out_of_range(text: str) -> str:
+    """Where the first number stands that no float holds, as ``rows[2].price``; empty for a text that is nothing but it."""
+    from json import JSONDecoder
+
+    beyond = object()
+
+    def read(number: str) -> Any:
+        return beyond if float(number) in (_INFINITY, -_INFINITY) else None
+
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    root = _scanned(text, _pieces(text), JSONDecoder(parse_float=read, parse_int=lambda _: None))
+    stack: list[tuple[str, Any]] = [("", root)]
+    while stack:
+        place, found = stack.pop()
+        if found is beyond:
+            return place
+        if type(found) is dict:
+            stack += [(f"{place}.{key}" if place else key, item) for key, item in reversed(found.items())]
+        elif type(found) is list:
+            stack += [(f"{place}[{at}]", found[at]) for at in range(len(found) - 1, -1, -1)]
+    return ""
 
 
 def _pieces(text: str) -> list[Piece] | None:
@@ -185,7 +263,7 @@ def _checked_float(text: str) -> float:
     number = float(text)
     if number in (_INFINITY, -_INFINITY):
         shown = text if len(text) <= 40 else text[:40] + "…"
-        raise _Refused(f"{shown} is out of range for a float")
+        raise OutOfRange(f"{shown} is out of range for a float")
     return number
 
 

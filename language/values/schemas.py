@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from language.errors import FILE_MARK, RuntimeFault
 from language.values import Bool, as_map, type_of
-from language.values.declared_types import READERS, WRITTEN_AS, converted, got, takes
+from language.values.declared_types import READERS, WRITTEN_AS, converted, got, takes, whole
 from language.values.display import display, quote
 from language.values.operators import is_decimal, same
 
@@ -117,8 +117,13 @@ class Param:
             return value
         if texts and value.__class__ is str and self.type in READERS:
             value = _read_text(self.type, value)
-        if not self.takes(value):
+        try:
+            exactly = whole(value, exact) if self.type == "integer" else value
+        except ValueError:
+            raise Misfit(place, "has too many digits") from None
+        if not self.takes(exactly):
             raise Misfit(place, f"must be {self.type}, got {got(self.type, value)}")
+        value = exactly
         try:
             value = converted(self.type, value, lambda: exact)
         except ValueError:
@@ -141,7 +146,7 @@ def read(schema: Schema, value: Any, exact: Any = None, *, texts: bool = False, 
         schema: the schema of the map.
         value: the value, from JSON or of the program.
         exact: the same value with each number that has a point or an exponent as the text that was sent, where it is known:
-            decimals are taken from there.
+            decimals and integers are taken from there.
         texts: whether the text of a number or a bool is accepted where the schema requires one.
         place: the path of the value within a larger one.
 
@@ -176,10 +181,10 @@ def object_schema(schema: Schema) -> dict[str, Any]:
     }
 
 
-def holds_decimals(param: Param) -> bool:
-    """Whether the value is or contains a decimal, for which the exact digits that were sent are needed."""
+def holds_exact(param: Param) -> bool:
+    """Whether the value is or contains a decimal or an integer, for which the exact digits that were sent are needed."""
     inner = [*([] if param.items is None else [param.items]), *(param.params or {}).values()]
-    return param.type == "decimal" or any(map(holds_decimals, inner))
+    return param.type in ("decimal", "integer") or any(map(holds_exact, inner))
 
 
 def schema_of(who: str, value: Any) -> dict[str, Param]:

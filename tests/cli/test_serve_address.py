@@ -169,9 +169,48 @@ serve on 8080
     def test_a_request_without_host_is_of_no_browser(self) -> None:
         assert self._served()("GET", "/").status == 200
 
-    def test_who_says_where_it_listens_takes_every_name(self) -> None:
-        assert self._served('bind "127.0.0.1"')("GET", "/", host="evil.example").status == 200
+    def test_who_lets_other_machines_reach_it_takes_every_name(self) -> None:
+        assert self._served('bind "0.0.0.0"')("GET", "/", host="evil.example").status == 200
         assert self._served(local=False)("GET", "/", host="evil.example").status == 200
+
+    @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.9", "localhost", "::1"])
+    def test_an_address_of_this_machine_alone_is_no_reason_to_take_a_foreign_name(self, address: str) -> None:
+        assert self._served(f'bind "{address}"')("GET", "/", host="evil.example").status == 421
+
+    @pytest.mark.parametrize(
+        ("words", "clauses", "settings"),
+        [
+            (["--bind", "127.0.0.1"], "", {}),
+            (["--bind", "localhost"], "", {}),
+            (["--bind", "127.1"], "", {}),
+            ([], 'bind "127.0.0.1"', {}),
+            ([], "", {"PLATFORM_BIND": "127.0.0.1"}),
+            (["--bind", "127.0.0.1"], 'bind "0.0.0.0"', {"PLATFORM_BIND": "0.0.0.0"}),
+            (["--bind", "127.0.0.1"], "", {"PLATFORM_SERVE_HOSTS": "good.example, *.fine.example"}),
+        ],
+    )
+    def test_the_command_refuses_them_whoever_gives_the_address(
+        self, start: Start, words: list[str], clauses: str, settings: dict[str, str]
+    ) -> None:
+        command = start(*words, clauses=clauses, **settings)
+        url = f"http://127.0.0.1:{command.port}/"
+        for name in ("evil.example", "rebound.example:8080"):
+            assert httpx.get(url, headers={"Host": name}).status_code == 421
+        assert httpx.get(url).status_code == 200
+
+    def test_names_of_the_operator_are_answered(self, start: Start) -> None:
+        command = start("--bind", "127.0.0.1", PLATFORM_SERVE_HOSTS="good.example, *.fine.example")
+        url = f"http://127.0.0.1:{command.port}/"
+        for name, status in (("good.example", 200), ("a.fine.example", 200), ("evil.example", 421)):
+            assert httpx.get(url, headers={"Host": name}).status_code == status
+        command.ends()
+        command = start("--bind", "127.0.0.1", PLATFORM_SERVE_HOSTS="*")
+        assert httpx.get(f"http://127.0.0.1:{command.port}/", headers={"Host": "evil.example"}).status_code == 200
+
+    def test_names_in_the_env_file_of_a_program_do_not_count(self, start: Start, tmp_path: Path) -> None:
+        (tmp_path / ".env").write_text("PLATFORM_SERVE_HOSTS=*\n", encoding="utf-8")
+        command = start("--bind", "127.0.0.1")
+        assert httpx.get(f"http://127.0.0.1:{command.port}/", headers={"Host": "evil.example"}).status_code == 421
 
     def test_the_command(self, start: Start) -> None:
         command = start()
@@ -179,10 +218,6 @@ serve on 8080
         refused = httpx.get(url, headers={"Host": "evil.example"})
         assert refused.status_code == 421 and "--bind" in refused.json()["error"]
         assert httpx.get(url).status_code == 200
-        command.ends()
-        command = start("--bind", "127.0.0.1")
-        url = f"http://127.0.0.1:{command.port}/"
-        assert httpx.get(url, headers={"Host": "evil.example"}).status_code == 200
 
 
 class TestUnixSocket:

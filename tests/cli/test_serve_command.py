@@ -196,7 +196,7 @@ def test_it_says_where_it_serves_and_the_top_level_goes_on(serve: Start) -> None
 
 def begun(service: Service, path: str, seconds: float = 10) -> socket.socket:
     sock = socket.create_connection(("127.0.0.1", service.port), timeout=seconds)
-    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return sock
 
 
@@ -218,7 +218,7 @@ def test_requests_in_flight_may_finish_and_new_ones_are_told(serve: Start, numbe
         time.sleep(0.3)
         service.signal(number)
         assert service.wait_for(lambda: "shutting down" in service.err)
-        idle.sendall(b"GET /json HTTP/1.1\r\nHost: x\r\n\r\n")
+        idle.sendall(b"GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n")
         refused = rest(idle)
         assert refused.startswith(b"HTTP/1.1 503 ") and b"Retry-After: 2\r\n" in refused
         assert b'"error": "server shutting down"' in refused

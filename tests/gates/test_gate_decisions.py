@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from typing import Any
 
 import pytest
 
 import language
 from language.audit.records import Audit
+from language.cli.audit_stream import AuditStream
 from language.gates import Gate, TerminalGates
 from language.gates.queue import GateQueue
 from language.serve.approvals import answer
 from language.values import FALSE, TRUE
-from tests.serve.served import request
+from tests.serve.served import Served, request
 from tests.waiting_gates import Asked, Console, approve, wait_for
 
 
@@ -173,3 +176,30 @@ def test_the_page_of_a_decision_names_the_program() -> None:
     assert b"The program <strong>desk &lt;b&gt;.lang</strong> waits for a HUMAN." in reply.body
     heard.queue.close()
     assert wait_for(lambda: not heard.queue.pending()) is None
+
+
+@pytest.mark.parametrize("door", ["link", "api"])
+def test_a_decision_from_outside_has_the_place_where_the_program_asks(door: str) -> None:
+    source = """
+require serve(8080)
+serve on 8080
+    route "GET /"
+        let sure be approve "Go on?" within 60s
+        give sure
+"""
+    heard: list[tuple[Any, ...]] = []
+    served = Served(source)
+    served.gates.audit = Audit(lambda: 1.0, listener=lambda *what: heard.append(what), place=AuditStream.place)
+    thread = threading.Thread(target=lambda: served("GET", "/"), daemon=True)
+    thread.start()
+    wait_for(served.gates.pending)
+    (gate,) = served.gates.pending()
+    (token,) = re.findall(r'"token": "([0-9a-f]{64})"', "".join(served.host.errors))
+    if door == "link":
+        served("GET", f"/approvals/{gate['id']}/{token}?d=yes")
+    else:
+        served("POST", f"/approvals/{gate['id']}", json.dumps({"token": token, "decision": True}))
+    thread.join(60)
+    ((record, context, source_, place),) = heard
+    assert (record["capability"], record["origin"], context, source_) == ("human", door, "gate", "approve")
+    assert place == ("app.lang", 5)

@@ -138,7 +138,7 @@ def test_a_person_decides_on_the_page_and_the_call_goes_on(client: Client) -> No
     found = client.send("delete", {"name": "pens"}, requestState=body["result"]["requestState"])
     assert text_of(found) == '{"deleted": "pens"}' and found[1]["result"]["structuredContent"] == {"deleted": "pens"}
     assert client.deleted == 1
-    assert channels(client) == [(True, "link")]
+    assert channels(client) == [(True, "elicitation")]
 
 
 def test_a_person_who_denies(client: Client) -> None:
@@ -375,3 +375,74 @@ def test_there_is_a_most_of_calls_that_wait(client: Client, monkeypatch: pytest.
     client.served.gates.close()
     thread.join(60)
     assert text_of(answers[0]) == "[]"
+
+
+def whys(client: Client) -> list[str]:
+    audit = client.served.context.capabilities.audit
+    assert audit is not None
+    return [record["why"] for record in audit.records if record["capability"] == "human"]
+
+
+def console_token(client: Client) -> str:
+    line = next(line for line in client.served.host.errors if "approval pending" in line)
+    token: str = json.loads(line[line.index("{") :].partition("}")[0].replace("true|false", "true") + "}")["token"]
+    return token
+
+
+def test_a_client_that_follows_its_link_itself_is_told_apart_from_a_person(client: Client) -> None:
+    """A client may fetch the address that it was to show. Nobody can tell that from a person, so the audit names the way."""
+    for decided in ("link", "page", "api"):
+        key, asked, state = client.asked("delete", {"name": "pens"})
+        path = asked["url"].removeprefix("https://demo.example")
+        token = path.rpartition("/")[2]
+        if decided == "link":
+            page = client.served("GET", f"{path}?d=yes")
+        elif decided == "page":
+            page = client.served("POST", path.rpartition("/")[0], f"token={token}&decision=true")
+        else:
+            page = client.served("POST", path.rpartition("/")[0], json.dumps({"token": token, "decision": True}))
+        assert page.status == 200 and b"A HUMAN" not in page.body
+        assert text_of(ended(client, "delete", state, arguments={"name": "pens"}, inputResponses=accepted(key)))
+    assert channels(client) == [(True, "elicitation")] * 3
+    assert all("whose link was given to the client of the tool" in why for why in whys(client))
+
+
+def test_a_person_at_the_console_decides_with_a_token_that_no_client_has(client: Client) -> None:
+    key, asked, state = client.asked("delete", {"name": "pens"})
+    token = console_token(client)
+    assert token not in asked["url"]
+    page = client.served("GET", f"/approvals/{key}/{token}?d=yes")
+    assert page.status == 200 and b"A HUMAN following a link approved this" in page.body
+    assert text_of(ended(client, "delete", state, arguments={"name": "pens"}, inputResponses=accepted(key)))
+    assert channels(client) == [(True, "link")]
+    assert "given to the client" not in whys(client)[0]
+
+
+def test_of_both_tokens_one_decides_once(client: Client) -> None:
+    key, asked, state = client.asked("delete", {"name": "pens"})
+    link = asked["url"].rpartition("/")[2]
+    assert client.served("GET", f"/approvals/{key}/{console_token(client)}?d=no").status == 200
+    for token in (link, console_token(client)):
+        assert client.served("POST", f"/approvals/{key}", json.dumps({"token": token, "decision": True})).status == 404
+    _, body = client.send("delete", {"name": "pens"}, requestState=state, inputResponses=accepted(key))
+    assert body["result"]["content"][0]["text"] == "kept" and client.deleted == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "given"), [("delete", {"name": "pens"}, '{"deleted": "pens"}'), ("choose", {}, "[ann]")]
+)
+@pytest.mark.parametrize("setting", ["off", "OFF", "nonsense"])
+def test_an_operator_keeps_links_from_clients(setting: str, tool: str, arguments: Any, given: str) -> None:
+    settings = {"PLATFORM_HUMAN_PUBLIC_URL": "https://demo.example", "PLATFORM_HUMAN_ELICITATION": setting}
+    served = Served(PROGRAM, settings=settings)
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(Client(served).send(tool, arguments)), daemon=True)
+    thread.start()
+    wait_for(served.gates.pending)
+    assert not answers
+    (line,) = [line for line in served.host.errors if "approval pending" in line]
+    path, _, token = line.rpartition("https://demo.example")[2].rpartition("/")
+    assert served("POST", path, f"token={token}&decision=true&value=ann").status == 200
+    thread.join(60)
+    assert text_of(answers[0]) == given
+    served.gates.close()

@@ -121,7 +121,7 @@ class TestClient:
             greeted = await client.call_tool("greet", {"style": "é"})
             assert greeted.content[0].text == '{"hello": "ann", "style": "\\u00e9"}' and not greeted.is_error
             refused = await client.call_tool("home", {})
-            assert refused.is_error and refused.content[0].text.startswith("Capability not granted: env")
+            assert refused.is_error and refused.content[0].text.startswith("the tool may not do this on this server")
 
         with_client(place, body, mode)
 

@@ -126,7 +126,7 @@ class TestClient:
         assert seen["sums"] == [str(n + 1) for n in range(20)]
         assert seen["greeting"]["content"][0]["text"] == '{"hello": "ann", "style": "\\u00e9"}'
         assert seen["failed"]["isError"] is True
-        assert seen["failed"]["content"][0]["text"].startswith("Capability not granted: env")
+        assert seen["failed"]["content"][0]["text"].startswith("the tool may not do this on this server")
         assert seen["unknown"] == {"code": -32602, "message": "MCP error -32602: unknown tool"}
         assert seen["missing"] == {"code": -32602, "message": "MCP error -32602: missing argument 'b'"}
         assert seen["ping"] == {}

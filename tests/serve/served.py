@@ -11,6 +11,7 @@ from language.compiler.compilation import compile_source
 from language.gates.queue import GateQueue
 from language.native.cancellation import Cancellation
 from language.native.host import NativeHost
+from language.native.server import is_loopback
 from language.native.static_denylist import StaticDenylist
 from language.runtime.context import Context
 from language.runtime.instance import Instance
@@ -44,6 +45,7 @@ class Shielded:
         self.secure = secure
         self.local = local
         self.access_log = access_log
+        self.names: tuple[str, ...] = ()
         self.tls = tls
         self.blocks: list[ServeBlock] = []
 
@@ -57,7 +59,7 @@ class Shielded:
         return StaticDenylist(instance)
 
     def local_only(self, declared: str | None) -> bool:
-        return self.local and declared is None
+        return self.local and is_loopback(declared or "127.0.0.1")
 
     def shutdown(self) -> None:
         return

@@ -61,12 +61,12 @@ serve on 8080
             ws_send(socket, "hello")
     static "/files" from "files"
 """
-GET = "GET /{} HTTP/1.1\r\nHost: x\r\n\r\n"
+GET = "GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n"
 UPGRADE = (
-    "GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
-POST = "POST /bytes HTTP/1.1\r\nHost: x\r\n"
+POST = "POST /bytes HTTP/1.1\r\nHost: localhost\r\n"
 
 
 def _abort(sock: socket.socket, random: Random) -> None:

@@ -489,3 +489,27 @@ def test_nor_does_that_of_a_runner(room: Room, secret: str | None) -> None:
     for method, target in FALLING_THROUGH:
         reply = control.respond(made(method, target, json.dumps({"token": TOKEN})))
         assert TOKEN not in reply.body.decode() and TOKEN not in repr(reply.headers)
+
+
+@pytest.mark.parametrize(("query", "how"), [("d=yes", "approved"), ("d=no", "denied")])
+def test_who_comes_late_with_the_right_link_reads_how_it_was_decided(room: Room, query: str, how: str) -> None:
+    asked, token = room.ask(approve("Pay 5 EUR?"))
+    path = f"/approvals/{asked.id}/{token}"
+    assert room.get(path, query).status == 200
+    asked.value()
+    form = urlencode({"token": token, "decision": "true"}).encode()
+    for late in (room.get(path, ""), room.get(path, "d=yes"), room.get(path, "d=no"), room.post(asked.id, form)):
+        page = safe_page(late)
+        assert late.status == 404 and title_of(late) == "Not found"
+        assert f"already {how} on <time" in page and "Pay 5 EUR?" not in page and token not in page
+
+
+def test_a_stranger_does_not_learn_that_it_was_decided(room: Room) -> None:
+    asked, token = room.ask(approve())
+    room.get(f"/approvals/{asked.id}/{token}", "d=yes")
+    asked.value()
+    for other in (WRONG, token[:-1], token + "0", "x"):
+        form = urlencode({"token": other, "decision": "true"}).encode()
+        for late in (room.get(f"/approvals/{asked.id}/{other}", ""), room.post(asked.id, form)):
+            assert late.status == 404 and "was already" not in safe_page(late)
+    assert "was already" not in safe_page(room.get(f"/approvals/interact_9-x/{token}", ""))

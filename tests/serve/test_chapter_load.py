@@ -87,7 +87,7 @@ class Client:
             "ticks": f"GET /ticks/{name} HTTP/1.1",
             "late": f"GET /late/{name} HTTP/1.1",
         }
-        data = f"{lines[kind]}\r\nHost: x\r\n\r\n".encode() + b"z" * size
+        data = f"{lines[kind]}\r\nHost: localhost\r\n\r\n".encode() + b"z" * size
         leaves = kind == "ticks" or self.random.random() < 0.2
         if leaves and kind != "ticks" and self.random.random() < 0.5:
             data = data[: self.random.randrange(1, len(data))]

@@ -82,7 +82,7 @@ class Running:
     def ask(self, path: str, *fields: bytes) -> tuple[dict[bytes, bytes], bytes]:
         """The header fields of the answer and its body, octet for octet."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as sock:
-            lines = [b"GET " + path.encode() + b" HTTP/1.1", b"Host: x", b"Connection: close", *fields]
+            lines = [b"GET " + path.encode() + b" HTTP/1.1", b"Host: localhost", b"Connection: close", *fields]
             sock.sendall(b"\r\n".join(lines) + b"\r\n\r\n")
             received = b""
             while data := sock.recv(65536):

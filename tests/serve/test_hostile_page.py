@@ -22,6 +22,7 @@ from tests.web_server import WebServer, reply
 PROGRAM = """
 require serve(8080)
 serve on 8080
+    static "files"
     route "GET /acts"
         give state_get("acts", 0)
     route "POST /act"
@@ -42,6 +43,14 @@ serve on 8080
     route "GET /gate"
         let sent be approve "Send 500 EUR to Eve?" within 60s
         give {"approved": sent}
+    route "GET /form"
+        give html("<form method=post action=/act><button>Pay Eve</button></form>")
+    route "GET /content"
+        give content(page([heading(1, "Pay Eve")]))
+    route "GET /widget"
+        give with_header(html("<button>Pay Eve</button>"), "Content-Security-Policy", "frame-ancestors *")
+    route "GET /inner"
+        give html("<iframe src=/form></iframe>")
 """
 TIMEOUT_MS = 60_000
 _FORM = """async ([action, type, fields]) => {
@@ -85,6 +94,11 @@ def browser() -> Iterator[Browser]:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("service")
     (folder / "service.lang").write_text(PROGRAM, encoding="utf-8")
+    (folder / "files").mkdir()
+    (folder / "files" / "file.html").write_text("<button>Pay Eve</button>", encoding="utf-8")
+    (folder / "files" / "picture.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg"><a href="/act"><text y="20">Pay Eve</text></a></svg>', encoding="utf-8"
+    )
     with served(folder, "service.lang", bound=False, PLATFORM_SERVE_WORKERS="8") as running:
         yield running
 
@@ -186,6 +200,34 @@ def test_no_page_of_the_service_on_which_one_acts_is_shown_in_a_frame(page: Page
         frame.wait_for_load_state()
         assert not re.search("Decision needed|Try it|nothing here", frame.content()), path
     assert gate.is_open()
+
+
+def framed(page: Page, url: str) -> str:
+    """What a frame of the page shows of the address."""
+    with page.expect_event("framenavigated", lambda frame: frame.parent_frame is not None):
+        page.evaluate("url => { document.body.append(Object.assign(document.createElement('iframe'), {src: url})) }", url)
+    frame = page.frames[-1]
+    frame.wait_for_load_state()
+    return frame.content()
+
+
+def test_no_page_of_a_program_is_shown_in_a_frame_where_a_click_would_act(page: Page, service: Service) -> None:
+    for path in ("/form", "/content", "/file.html", "/picture.svg"):
+        assert httpx.get(service.url + path, timeout=60).text.count("Pay Eve") == 1
+        assert "Pay Eve" not in framed(page, service.url + path), path
+
+
+def test_a_page_that_names_who_may_frame_it_is_shown_there(page: Page, service: Service) -> None:
+    assert "Pay Eve" in framed(page, f"{service.url}/widget")
+
+
+def test_a_page_is_shown_in_a_frame_of_its_own_service(browser: Browser, service: Service) -> None:
+    with window(browser) as (_, page, _complaints):
+        page.set_default_timeout(TIMEOUT_MS)
+        page.goto(f"{service.url}/inner")
+        frame = page.frames[-1]
+        frame.wait_for_load_state()
+        assert "Pay Eve" in frame.content()
 
 
 def test_a_name_of_its_own_for_this_machine_gets_it_nowhere(browser: Browser, service: Service) -> None:

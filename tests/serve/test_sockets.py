@@ -67,7 +67,7 @@ class Client:
         self.sock = socket.create_connection(("127.0.0.1", port), 10)
         self._state = WSConnection(ConnectionType.CLIENT)
         self._events: list[Event] = []
-        self.send(Request(host="x", target=path))
+        self.send(Request(host="localhost", target=path))
         assert isinstance(self.receive(), AcceptConnection)
 
     def send(self, event: Event) -> None:
@@ -116,7 +116,7 @@ class Running:
 
     def get(self, path: str) -> tuple[int, str]:
         with socket.create_connection(("127.0.0.1", self.port), 10) as sock:
-            sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            sock.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             received = b""
             while data := sock.recv(65536):
                 received += data

@@ -94,7 +94,6 @@ def test_a_file_has_its_type_validators_and_no_more(site: Path) -> None:
         ("/", b"<h1>home</h1>"),
         ("", b"<h1>home</h1>"),
         ("/index.html", b"<h1>home</h1>"),
-        ("/sub", b"<h1>sub</h1>"),
         ("/sub/", b"<h1>sub</h1>"),
         ("//sub//index.html", b"<h1>sub</h1>"),
         ("/%61.css", b"body { margin: 0 }"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from language.host import EmbeddedHost
-from language.shared.gate_board import GateRecord, digest_of
+from language.shared.gate_board import GateRecord, digest_of, with_client_link
 from language.shared.memory_store import InMemorySharedStore
 from language.values import FALSE, TRUE
 from language.values.decimals import parse
@@ -97,14 +97,20 @@ class StoreMachine(RuleBasedStateMachine):
         message=st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
         options=st.none() | st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=3),
         deadline=st.sampled_from([5.0, 10.0]),
+        linked=st.booleans(),
     )
-    def open_gate(self, kind: str, message: str, options: list[str] | None, deadline: float) -> tuple[str, str, str]:
+    def open_gate(
+        self, kind: str, message: str, options: list[str] | None, deadline: float, linked: bool
+    ) -> tuple[str, str, str]:
         self.numbers += 1
         token = f"token {self.numbers}"
         ids = []
         for board in (self.store.gates, self.model.gates):
             # Deadlines are on the machine's clock, far away from the few seconds of the rules here.
-            record = GateRecord(kind, message, options, digest_of(token), 7, FAR + deadline)
+            digest = digest_of(token)
+            if linked:
+                digest = with_client_link(digest, digest_of(token + " of its link"))
+            record = GateRecord(kind, message, options, digest, 7, FAR + deadline)
             ids.append(board.open(record))
             assert record.id == ids[-1]
         return token, ids[0], ids[1]
@@ -115,9 +121,12 @@ class StoreMachine(RuleBasedStateMachine):
         decision=st.none() | st.booleans(),
         value=st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=3) | st.just("é" * 9000),
         now=st.sampled_from([0.0, 5.0, 7.0]),
+        by_link=st.booleans(),
     )
-    def decide(self, gate: tuple[str, str, str], token: str | None, decision: Any, value: Any, now: float) -> None:
-        digest = digest_of(gate[0] if token is None else token)
+    def decide(
+        self, gate: tuple[str, str, str], token: str | None, decision: Any, value: Any, now: float, by_link: bool
+    ) -> None:
+        digest = digest_of((gate[0] if token is None else token) + " of its link" * by_link)
         found = [
             board.decide(identifier, digest, decision, value, lambda: FAR + now)
             for board, identifier in ((self.store.gates, gate[1]), (self.model.gates, gate[2]))

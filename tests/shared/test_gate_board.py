@@ -16,6 +16,9 @@ from language.shared.gate_board import (
     WRONG_TOKEN,
     GateRecord,
     digest_of,
+    holds,
+    is_client_link,
+    with_client_link,
 )
 from language.shared.memory_store import InMemorySharedStore
 
@@ -68,3 +71,30 @@ def test_the_time_that_counts_is_that_of_the_turn() -> None:
 
     store.gates.decide(identifier, digest_of(TOKEN), True, None, clock)
     assert read == [True]
+
+
+LINK = "cd" * 32
+
+
+def linked() -> GateRecord:
+    return GateRecord("approve", "?", None, with_client_link(digest_of(TOKEN), digest_of(LINK)), 0, 100.0)
+
+
+@pytest.mark.parametrize(("token", "other"), [(TOKEN, LINK), (LINK, TOKEN)])
+def test_each_of_both_tokens_decides_and_both_only_once(token: str, other: str) -> None:
+    board = InMemorySharedStore(EmbeddedHost()).gates
+    identifier = board.open(linked())
+    assert board.decide(identifier, digest_of(token), True, None, lambda: 0.0) == DECIDED
+    assert board.decide(identifier, digest_of(other), False, None, lambda: 0.0) == UNKNOWN
+    assert board.take(identifier) is True
+
+
+def test_only_the_token_of_the_link_is_that_of_the_client() -> None:
+    record = linked()
+    assert is_client_link(record, LINK) and not is_client_link(record, TOKEN)
+    without = GateRecord("approve", "?", None, digest_of(TOKEN), 0, 100.0)
+    assert not is_client_link(without, TOKEN) and not is_client_link(without, "")
+    assert holds(record, LINK) and holds(record, TOKEN)
+    for wrong in ("", TOKEN + LINK, TOKEN[:32], LINK.upper()):
+        assert not holds(record, wrong) and not holds(without, wrong)
+        assert board_with("approve")[0].gates.decide("interact_1", digest_of(wrong), True, None, lambda: 0.0) == UNKNOWN

@@ -40,7 +40,7 @@ granian, RSGI (asyncio, cannot wait so)  34,100          39      -              
 from __future__ import annotations
 
 from language.native.server.engine import ServerEngine
-from language.native.server.listening import UNIX, Listener, bind, bind_error, place
+from language.native.server.listening import UNIX, Listener, bind, bind_error, is_loopback, place
 from language.native.server.serving import Server, StopSignal, serve_until_signalled
 from language.native.server.settings import Certificate, RequestHandler, Settings, from_environment, grace_from_environment
 from language.native.server.worker_processes import WorkerProcesses
@@ -59,6 +59,7 @@ __all__ = [
     "bind_error",
     "from_environment",
     "grace_from_environment",
+    "is_loopback",
     "place",
     "serve_until_signalled",
 ]

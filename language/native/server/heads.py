@@ -16,6 +16,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 #: Statuses whose reply has neither a body nor a ``Content-Length``.
 _UNSIZED = frozenset({304})
+_UPGRADE_REQUIRED = 426
 #: Fields that only the server sets.
 _FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive", "date"})
 _BREAKS = ("\r", "\n", "\0")
@@ -42,6 +43,8 @@ def sized_head(reply: Reply, length: int, connection: bytes = b"") -> bytes:
         _second = now
     key = (reply.status, reply.content_type)
     start = _starts.get(key) or _start(*key)
+    if reply.status == _UPGRADE_REQUIRED:  # RFC 9110 section 7.8: Upgrade is a field of this connection
+        connection = b"Connection: %bupgrade\r\n" % (b"close, " if b"close" in connection.lower() else b"")
     size = b"" if reply.status in _UNSIZED and not length else b"Content-Length: %d\r\n" % length
     if not reply.headers:
         return b"%b%b%b\r\n" % (start, size, connection)

@@ -114,6 +114,23 @@ def _make_room(path: str) -> None:
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches what listens at an address as :func:`bind` takes it: ``127.0.0.1``, ``::1``,
+    ``localhost``. A Unix socket is none, since no browser reaches one.
+    """
+    from ipaddress import ip_address
+
+    if address.startswith(UNIX):
+        return False
+    try:
+        taken = socket.getaddrinfo(address or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][4][0]
+        found = ip_address(str(taken).partition("%")[0])
+    except (OSError, ValueError):
+        return True  # nothing can listen there, and protection is the safe answer
+    mapped = getattr(found, "ipv4_mapped", None)
+    return (mapped or found).is_loopback
+
+
 @contextmanager
 def _alone(path: str) -> Iterator[None]:
     """Holds a lock on a folder, so that one process at a time binds or removes a socket there. Raises ``OSError``."""

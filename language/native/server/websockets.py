@@ -11,6 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from wsproto import ConnectionType, WSConnection
+from wsproto.connection import ConnectionState
 from wsproto.events import (
     AcceptConnection,
     BytesMessage,
@@ -44,6 +45,8 @@ _MOST_UNSENT = 1024 * 1024
 #: How many seconds the peer has to answer a closing frame.
 _CLOSE_SECONDS = 2.0
 NORMAL = 1000
+#: What a client is told of its frames that cannot be read, by the code of the closing frame.
+_REASONS = {1002: "the frames break the protocol", 1007: "a text that is not UTF-8"}
 TOO_BIG = 1009
 
 
@@ -217,7 +220,10 @@ class WebSocketChannel:
             self._over = True
             if not self._closing:
                 self._closing = True
-                return self._socket.send(event.response())
+                if self._socket.state in (ConnectionState.REMOTE_CLOSING, ConnectionState.CLOSED):
+                    return self._socket.send(event.response())
+                # No frame of the client: it is the library that cannot read its frames, and says so in words of its own.
+                return self._socket.send(CloseConnection(code=event.code, reason=_REASONS.get(int(event.code))))
         return b""
 
 
