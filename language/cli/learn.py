@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from language.audit.records import Place
     from language.audit.uses import Uses
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
@@ -67,7 +68,11 @@ class Lesson:
         self._learned.setdefault(key, {})
         return True
 
-    def record(self, record: dict[str, Any], context: str, source: str | None) -> None:
+    def place(self) -> Place:
+        """The file and line of the program that the calling thread runs."""
+        return operation()[1:]
+
+    def record(self, record: dict[str, Any], context: str, source: str | None, place: Place | None = None) -> None:
         """Notes the place of a decision; the listener of an ``Audit``."""
         key = record["capability"], record["scope"]
         places = self._learned.get(key) if record["granted"] else None
@@ -78,7 +83,7 @@ class Lesson:
             if file is not None and line is not None:
                 places[source or found, file, line] = None
         if self._stream is not None:
-            self._stream.record(record, context, source)
+            self._stream.record(record, context, source, place)
 
     def report(self) -> list[str]:
         """The sorted lines to add, each with its places and the origin of its scope; then those for a person to decide on."""
