@@ -9,15 +9,22 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from language.cli.arguments import UsageError
 from language.cli.capability_changes import WatchedManifests
+from language.cli.manifest_files import read_manifest
+from language.cli.source import read_source
 from language.cli.streams import err
-from language.cli.watch import SECONDS_BETWEEN_LOOKS, SECONDS_TO_SETTLE, stamps
+from language.cli.watch import SECONDS_BETWEEN_LOOKS, SECONDS_TO_SETTLE, Stamps, stamps
 from language.lifeline import Lifeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from language.cli.arguments import Arguments
+
+
+#: Seconds that requests in progress have before a changed program takes over, where the operator names none.
+GRACE = "1"
 
 
 def watch(arguments: Arguments, words: Sequence[str]) -> int:
@@ -36,7 +43,7 @@ def watch(arguments: Arguments, words: Sequence[str]) -> int:
         ended = True
 
     lifeline = Lifeline()
-    environment = {"PLATFORM_DEV": "1", **os.environ, **lifeline.environment()}
+    environment = {"PLATFORM_DEV": "1", "PLATFORM_SHUTDOWN_GRACE": GRACE, **os.environ, **lifeline.environment()}
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     manifests = WatchedManifests("serve", lambda: [path])
@@ -46,7 +53,13 @@ def watch(arguments: Arguments, words: Sequence[str]) -> int:
         command = [sys.executable, "-m", "language", "serve", *given]
         service = subprocess.Popen(command, process_group=0, env=environment, pass_fds=(lifeline.descriptor,))
         crashed = False
-        while not ended and (now := stamps(lambda: [path])) == before:
+        while not ended:
+            now = stamps(lambda: [path])
+            if now != before:
+                before = _settled(path, now)
+                if not _has_errors(path):
+                    break
+                err("[lang] the changed program has errors and is not started; waiting for a change")
             if not crashed and service.poll() is not None:
                 crashed = True
                 err("[lang] the service has ended; waiting for a change")
@@ -56,8 +69,27 @@ def watch(arguments: Arguments, words: Sequence[str]) -> int:
         code = service.wait()
         if ended:
             return max(code, 0)
-        while now != before:  # an editor may still be writing
-            before = now
-            time.sleep(SECONDS_TO_SETTLE)
-            now = stamps(lambda: [path])
         err("[lang] a file has changed: starting again")
+
+
+def _settled(path: str, now: Stamps) -> Stamps:
+    """The stamps once nothing changes any more: an editor may still be writing."""
+    before: Stamps = {}
+    while now != before:
+        before = now
+        time.sleep(SECONDS_TO_SETTLE)
+        now = stamps(lambda: [path])
+    return now
+
+
+def _has_errors(path: str) -> bool:
+    """Whether the program cannot start; its errors are printed. One that is gone or no text is left to the start."""
+    from language.cli.error_display import show_problems
+
+    try:
+        errors = read_manifest(path, "serve").errors
+        if errors:
+            show_problems([*errors], [read_source(path, "serve")])
+    except UsageError:
+        return False
+    return bool(errors)

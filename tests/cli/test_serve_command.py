@@ -477,6 +477,8 @@ def test_it_starts_again_after_a_change(serve: Start, tmp_path: Path) -> None:
     assert service.get("/json").json() == {"id": 2}
     program.write_text("this is no program (")
     assert service.wait_for(lambda: "waiting for a change" in service.err)
+    assert "app.lang:1" in service.err  # the errors are shown, and the program that worked goes on
+    assert service.get("/json").json() == {"id": 2}
     program.write_text(PROGRAM.format(port=service.port))
     assert service.line() == "top level done"
     assert service.line() == f"Serving HTTP on port {service.port} (7 route(s))"
