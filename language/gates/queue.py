@@ -69,7 +69,7 @@ class _Waiting:
         self.wake.acquire()
 
 
-class Decided:
+class GateEnd:
     """A gate that somebody decided: how (``approved``, ``denied``, ``answered``) and when, in Unix seconds."""
 
     __slots__ = ("how", "record", "when")
@@ -122,7 +122,7 @@ class GateQueue(Gates):
         self._lock = Lock()
         self._waiting: dict[str, _Waiting] = {}
         #: the last gates that were decided in this process, the oldest first
-        self._recent: dict[str, Decided] = {}
+        self._recent: dict[str, GateEnd] = {}
         #: when the board was last polled, in monotonic seconds
         self._polled_at = float("-inf")
         if self._webhook is not None:
@@ -320,18 +320,18 @@ class GateQueue(Gates):
                         waiting = self._waiting.get(identifier)
                     place = None if waiting is None else waiting.place
                     self.decided(identifier, record.kind, granted, channel, decider, place)
-                self._remember(Decided(record, how, self._host.now()))
+                self._remember(GateEnd(record, how, self._host.now()))
             self._tell((identifier,))
             self._ended(identifier, how, channel, value if asked else None)
         return outcome
 
-    def _remember(self, decided: Decided) -> None:
+    def _remember(self, decided: GateEnd) -> None:
         with self._lock:
             self._recent[decided.record.id] = decided
             if len(self._recent) > MOST_REMEMBERED:
                 del self._recent[next(iter(self._recent))]
 
-    def recent(self, identifier: str, token: str) -> Decided | None:
+    def recent(self, identifier: str, token: str) -> GateEnd | None:
         """How a gate was decided in this process, for who has a token of it; ``None`` for everybody else, and once as many
         others were decided as are remembered.
         """
