@@ -56,7 +56,8 @@ a { color: var(--link); text-decoration-thickness: .07em; text-underline-offset:
 a:hover { text-decoration-thickness: .13em }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 3px }
 ul, ol { padding-inline-start: 1.4em }
-li { margin: .3em 0; text-align: match-parent }
+li { margin: .3em 0; text-align: left }
+:is(ul, ol):dir(rtl) > li { text-align: right }
 :is(ul, ol):empty { display: none }
 li::marker { color: var(--quiet) }
 li > :is(ul, ol, p) { margin: .3em 0 }
@@ -73,7 +74,7 @@ code, kbd, samp, pre { font-family: var(--mono); font-size: .875em }
 code, kbd, samp { background: var(--code); border-radius: 4px; padding: .12em .35em; overflow-wrap: anywhere }
 pre {
   background: var(--code); border-radius: var(--radius); padding: .9rem 1.1rem; overflow-x: auto; line-height: 1.55;
-  tab-size: 4;
+  tab-size: 4; text-align: left;
 }
 pre code { background: none; padding: 0; font-size: 1em; overflow-wrap: normal }
 table {
@@ -254,7 +255,9 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
   pre, tr, figure, blockquote, img, svg { break-inside: avoid }
   table { display: table; overflow: visible }
   th { white-space: normal }
-  :is(th, td) { overflow-wrap: anywhere; padding-inline-end: .75rem }
+  :is(th, td) { overflow-wrap: anywhere; min-width: 5em; padding-inline-end: .5rem }
+  table:has(:is(th, td):nth-child(9)) :is(th, td) { min-width: 0; font-size: .85em }
+  svg:is(.adaptive, .dark) { --air: 0 }
   pre { white-space: pre-wrap }
   a[href^="http"]::after { content: " (" attr(href) ")"; font-size: .85em; overflow-wrap: anywhere }
   svg.dark { background: none; filter: invert(.92) hue-rotate(180deg) }

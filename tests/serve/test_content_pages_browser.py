@@ -14,10 +14,14 @@ from tests.examples.running_services import Service, served
 
 TIMEOUT_MS = 60_000
 SIZES = {"phone": (390, 844), "window": (620, 800), "desk": (1280, 800)}
+ROW = "| Donaudampfschifffahrt " * 8 + "|"
+TABLE = "\\n".join([ROW, "| --- " * 8 + "|", ROW])
 SOURCE = """require serve(8080)
 let words be {"A category with a really long name": 3, "Donaudampfschifffahrtsgesellschaft": 5, "short": 1}
 let rows be [{"m": "Jan", "paper": 12, "ink": 8}, {"m": "Feb", "paper": 15, "ink": 9}, {"m": "Mar", "paper": 9, "ink": 12}]
 let long be "A title of the usual length for a chart: sales of paper and ink in the first half of 2026"
+
+let table be "TABLE"
 
 task fifty()
     let found be {}
@@ -46,9 +50,14 @@ serve on 8080
         give content(page([heading(1, "Charts"), section(charts({}))], {"title": "Charts"}))
     route "GET /dark"
         give content(page([heading(1, "Charts"), section(charts({"theme": "dark"}))], {"title": "Charts"}))
+    route "GET /arabic"
+        let nodes be [heading(1, "تقرير"), list(["واحد", "two"]), chart("bar", words), raw(markdown(table))]
+        give content(page(nodes, {"title": "T", "lang": "ar"}))
+    route "GET /table"
+        give content(page([heading(1, "Table"), list([]), raw(markdown(table)), code("CODE")], {"title": "T"}))
     route "GET /ground"
         give content(page([heading(1, "Charts"), section(charts({"background": "#fff4e0"}))], {"title": "Charts"}))
-"""
+""".replace("TABLE", TABLE).replace("CODE", "word " * 60)
 _CHARTS = """() => [...document.querySelectorAll("svg.chart")].map((chart) => {
   const rect = (e) => { const b = e.getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom]; };
   const texts = [...chart.querySelectorAll("text")].filter((e) => e.getBoundingClientRect().width > 0);
@@ -141,3 +150,40 @@ def test_a_dark_page_is_printed_as_a_light_one(service: Service, browser: Browse
         assert page.evaluate(
             "(names) => names.map((n) => getComputedStyle(document.documentElement).getPropertyValue('--' + n))", names
         ) == ["#fff", "#fff", "#000", "#000", "#17693a", "#a3231f", "#7a4f00", "#1f57c3", "#8a929c"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_wide_table_scrolls_on_a_screen_and_is_whole_on_paper(service: Service, browser: Browser, size: str) -> None:
+    with window(browser, SIZES[size]) as (_, page, _complaints):
+        page.goto(f"{service.url}/table", timeout=TIMEOUT_MS)
+        assert not wider_than_the_window(page)
+        assert page.locator("ul").is_hidden(), "an empty list takes no room"
+        page.emulate_media(media="print")
+        # The width of a sheet of A4 without its margins.
+        page.set_viewport_size({"width": 718, "height": 1000})
+        assert not wider_than_the_window(page)
+        room = page.evaluate(
+            "[...document.querySelectorAll('table, pre')].map((e) => [e.scrollWidth - e.clientWidth,"
+            " e.getBoundingClientRect().right - innerWidth])"
+        )
+        assert len(room) == 2 and all(inside <= 1 and beyond <= 1 for inside, beyond in room), room
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_page_from_right_to_left_stands_at_the_right_and_nothing_sticks_out(
+    service: Service, browser: Browser, size: str
+) -> None:
+    with window(browser, SIZES[size]) as (_, page, _complaints):
+        page.goto(f"{service.url}/arabic", timeout=TIMEOUT_MS)
+        assert not wider_than_the_window(page)
+        left, right = page.evaluate("""() => {
+            const main = document.querySelector("main"), style = getComputedStyle(main), box = main.getBoundingClientRect();
+            return [box.left + parseFloat(style.paddingLeft), box.right - parseFloat(style.paddingRight)];
+        }""")
+        ends = page.evaluate("""() => [...document.querySelectorAll("h1, li")].map((e) => {
+            const range = document.createRange(); range.selectNodeContents(e); return range.getBoundingClientRect().right;
+        })""")
+        assert ends[0] == pytest.approx(right, abs=1)
+        assert [right - 40 < end < right for end in ends[1:]] == [True, True], ends
+        begin = page.evaluate(_CHARTS)[0]["box"][0]
+        assert left - 16 <= begin <= left
