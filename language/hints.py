@@ -157,6 +157,9 @@ _NAMES = {
     **dict.fromkeys(("approve", "confirm"), 'a person is asked without brackets: `approve "message"`'),
     "ask": 'a person is asked without brackets: `ask "question" with [a, b]`',
     "show": "a value is shown without brackets: `show value`",
+    "log": "a line of the log is written without brackets: `log value`. The logarithm is `ln(x)`",
+    "body": "in a route, what was sent is `request.body`, and `request.json` where it is JSON",
+    "today": 'the day of today is `date(datetime(now(), "UTC"))`',
     "None": "the empty value is `nothing`",
     "null": "the empty value is `nothing`",
     "nil": "the empty value is `nothing`",
@@ -340,6 +343,20 @@ def missing_key_hint(type_name: str, key: object) -> str:
     return f" — values have no methods: write {shown}"
 
 
+_UNITS = ("weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds")
+_PARTS = ("year", "month", "day", "hour", "minute", "second", "weekday")
+
+
+def time_part_help(kind: str, name: str) -> str:
+    """What to write for a field of a date, datetime or duration; empty where nothing is known."""
+    bare = name.removeprefix("total_")
+    if kind == "duration" and (bare in _UNITS or f"{bare}s" in _UNITS):
+        return f'write `in_units(d, "{bare if bare in _UNITS else bare + "s"}")`, where d is the duration'
+    if kind in ("date", "datetime") and name in _PARTS:
+        return f"write `date_parts(d).{name}`, where d is the {kind}"
+    return ""
+
+
 #: Methods whose values stand the other way round in some language, or that mean something else there.
 _UNLIKE = frozenset({"join", "remove", "delete", "slice"})
 
@@ -374,6 +391,11 @@ def operation_help(left: str, right: str) -> str:
         return "`+` joins a text and a value. To calculate with a text, make a number of it first: `int(t)` or `number(t)`"
     if {left, right} == {"decimal", "number"}:
         return "turn the number into a decimal first: `decimal(n)`, or the decimal into a float: `float(d)`"
+    if {left, right} in ({"date", "number"}, {"datetime", "number"}):
+        hours = ", an hour later `d + duration(hours = 1)`" if "datetime" in (left, right) else ""
+        return f"a day later is `add_days(d, 1)`{hours}"
+    if {left, right} == {"duration", "number"}:
+        return 'a number of a duration is `in_units(d, "days")`, a duration of a number `duration(days = n)`'
     if "nothing" in (left, right):
         return "one of the values is `nothing`: ask first with `when x != nothing`, where x is that value"
     return ""

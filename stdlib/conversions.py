@@ -148,7 +148,10 @@ def _not_whole(value: Any) -> RuntimeFault:
 
 
 def _not_an_integer(value: Any) -> RuntimeFault:
-    return RuntimeFault(f'Cannot convert "{display(value)}" to an integer', code="E0406", help=_with_default("int"))
+    help_ = _with_default("int")
+    if value.__class__ is str and clean_number(value.strip(WHITE_SPACE)) is not None:
+        help_ = "it is a number with a fraction: `floor(number(x))` cuts it down to an integer, `round(number(x))` rounds"
+    return RuntimeFault(f'Cannot convert "{display(value)}" to an integer', code="E0406", help=help_)
 
 
 def to_decimal(value: Any) -> Dec:

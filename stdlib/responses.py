@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from language.capabilities import text_literal
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.serve.response_values import ResponseValue, text_response
@@ -76,6 +77,10 @@ def respond(s: Any, type_: Any = None, status: Any = None) -> ResponseValue:
 
     `give respond("a,b\\n1,2\\n", "text/csv")`
     """
+    if _is_number(s) and type_.__class__ is str and "/" not in type_ and 100 <= s <= 599:
+        number, text = number_text(s), text_literal(type_)
+        told = f'write `respond({text}, "text/plain", {number})`, or as JSON `fail({number}, {text})`'
+        raise RuntimeFault("respond: the text comes first, then the content type, then the status", kind="type", help=told)
     content_type = "text/plain; charset=utf-8" if type_ is None else _content_type("respond", type_)
     code = 200 if status is None else _status("respond", status)
     return ResponseValue("raw", s if s.__class__ is bytes else display(s), code, content_type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from errno import EADDRNOTAVAIL
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -287,7 +288,10 @@ class CommandHosting:
         try:
             listener = bind(address, port)
         except OSError as error:
-            raise RuntimeFault(bind_error(address, port, error), kind="network", code="E0703") from None
+            help_ = ""
+            if error.errno == EADDRNOTAVAIL:
+                help_ = f"this machine has no address `{address}`: `127.0.0.1` is for itself alone, `0.0.0.0` all that it has"
+            raise RuntimeFault(bind_error(address, port, error), kind="network", code="E0703", help=help_) from None
         self._listeners.append(listener)
         return listener
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from language.cli.arguments import NONE, clean, parse
 from language.cli.streams import err, out
 
@@ -29,6 +31,10 @@ def command(words: Sequence[str]) -> int:
         told = topic(name)
         if told is not None:
             found.append(told.rstrip("\n"))
+        if not found:
+            found = elsewhere(name, families)
+        elif name in _KEPT:
+            found.insert(0, f"`{name}` is a word of other languages: {_KEPT[name]}")
         if found:
             texts += found
         else:
@@ -47,6 +53,43 @@ def _named(family: Family, name: str) -> list[str]:
     if bare in family.constants:
         return [f"{bare}\n  Constant, {family.title}."]
     return [overview(family)] if name.casefold() in (family.name.casefold(), family.title.casefold()) else []
+
+
+#: Words for what families hold, and the families.
+_FAMILIES = {
+    **dict.fromkeys(("string", "strings"), "text"),
+    **dict.fromkeys(("array", "arrays", "list", "lists", "collections"), "lists"),
+    **dict.fromkeys(("dict", "dictionary", "dictionaries", "map", "maps", "object", "objects", "hash"), "maps"),
+    **dict.fromkeys(("math", "maths", "numbers"), "mathematics"),
+    **dict.fromkeys(("date", "time"), "dates"),
+}
+#: Words of the language that mean something else in others.
+_KEPT = {
+    "repeat": "a loop is `each i in range(5)` or `while condition`",
+    "for": "a loop is `each x in xs` or `while condition`, its body indented below",
+}
+
+
+def elsewhere(name: str, families: list[Family]) -> list[str]:
+    """What is written here for a word of other languages, with the entries of that; empty for a word that is not known."""
+    from language.cli.manual_pages import topic
+    from language.hints import OTHER_STATEMENTS, name_elsewhere
+
+    bare = name.removesuffix("()")
+    told = OTHER_STATEMENTS.get(bare) or name_elsewhere(bare)
+    if told:
+        found = [f"`{bare}` is a word of other languages: {told}"]
+        for word in dict.fromkeys(re.findall(r"`(?:set \w+ to )?([a-z_]+)", told)):
+            section = topic(word)
+            entries = (
+                [section.rstrip("\n")] if section is not None else [e for family in families for e in _named(family, word)]
+            )
+            found += entries
+            if entries:
+                break
+        return found
+    family = next((family for family in families if family.name == _FAMILIES.get(bare.casefold())), None)
+    return [] if family is None else [overview(family)]
 
 
 def overview(family: Family) -> str:
@@ -84,11 +127,11 @@ def _suggestion(name: str, families: list[Family]) -> str:
     from difflib import get_close_matches
 
     from language.cli.manual_pages import sections
-    from language.hints import name_elsewhere
 
-    told = name_elsewhere(name)
-    if told:
-        return f"; {told}"
+    words = [word for family in families for word, builtin in family.builtins.items() if builtin.alias_of is None]
+    holding = [word for word in words if name.casefold() in word.split("_")]
+    if 0 < len(holding) <= 12:
+        return f"; these builtins have the word: {', '.join(holding)}"
     known = [*sections(), *(known for family in families for known in family.builtins)]
     close = get_close_matches(name, known, n=3)
     return f"; did you mean {', '.join(close)}?" if close else ""

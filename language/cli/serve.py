@@ -136,7 +136,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
     except LanguageError as error:
         from language.cli.error_display import show_error
 
-        if error.code == "E0703":
+        if error.code == "E0703" and not error.help:
             other = f"lang serve {source.name} --port {_other_port(port)}"
             error.help = f"stop the program that listens on this port, or serve on another one: `{other}`"
         show_error(error, source)

@@ -73,9 +73,14 @@ class DatabaseEngine:
         """Closes the connection. Never raises."""
 
 
+#: How a statement gets its values.
+BY_PLACE = "each `?` of the statement stands for the next value of a list: `{}(statement, [a, b])`"
+
+
 def wrong_count(builtin: str, wanted: int, given: int) -> RuntimeFault:
     """The error of a statement whose number of placeholders differs from that of the values."""
-    return RuntimeFault(f"{builtin}: the statement has {wanted} parameter(s) but {given} value(s) were passed")
+    message = f"{builtin}: the statement has {wanted} parameter(s) but {given} value(s) were passed"
+    return RuntimeFault(message, help=BY_PLACE.format(builtin))
 
 
 class DatabaseConnection:

@@ -13,7 +13,7 @@ from _thread import allocate_lock
 
 from language.capabilities.scopes import is_inside, normal_path
 from language.errors import RuntimeFault
-from language.host.databases import DatabaseEngine, wrong_count
+from language.host.databases import BY_PLACE, DatabaseEngine, wrong_count
 from language.host.sql_text import first_word, placeholders, without_comments
 from language.native.sqlite_declared import DeclaredColumns
 from language.values import Bool
@@ -190,7 +190,8 @@ class SQLiteEngine(DatabaseEngine):
             wanted = len(placeholders(text, "sqlite"))
             if wanted != len(values) and "bindings" in str(error):
                 return wrong_count(builtin, wanted, len(values))
-        return RuntimeFault(str(error), kind="database")
+        help_ = BY_PLACE.format(builtin) if "bindings" in str(error) else ""
+        return RuntimeFault(str(error), kind="database", help=help_)
 
     # ---- what a statement may reach -------------------------------------------------------------------------------------
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from language.errors import FILE_MARK, MOST_CALLS, InternalError, RuntimeFault
+from language.registry import Family
 from language.runtime.calls import (
+    called_as,
     cannot_call,
     constructor_name,
     is_constructor,
@@ -87,11 +89,32 @@ def located(error: Exception) -> RuntimeFault:
         if _place(code, instruction)[0] <= code.co_firstlineno:
             frames.pop()
     locate(fault, frames)
+    if fault.code == "E0303" or (fault.code == "E0301" and not fault.help):
+        fault.help = _form_of_the_builtin(error.__traceback__) or fault.help
     if fault.sought and not fault.help:
         from language.runtime.suggestions import suggest
 
         suggest(fault, frames)
     return fault
+
+
+def _form_of_the_builtin(traceback: TracebackType | None) -> str:
+    """How the builtin is called that the program called last; empty where the error arose in the program itself."""
+    inside: FrameType | None = None
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if FILE_MARK in frame.f_globals:
+            inside = None
+        elif inside is None:
+            inside = frame
+        traceback = traceback.tb_next
+    if inside is None:
+        return ""
+    family = inside.f_globals.get("family")
+    builtin = family.builtins.get(inside.f_code.co_name) if isinstance(family, Family) else None
+    if builtin is None or getattr(builtin.function, "__code__", None) is not inside.f_code:
+        return ""
+    return called_as(builtin.signature)
 
 
 def locate_limit(limit: LimitExceeded, traceback: TracebackType | None) -> None:

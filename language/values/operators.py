@@ -53,8 +53,9 @@ def unsupported(operator: str, left: Any, right: Any) -> RuntimeFault:
     from language.hints import operation_help, operation_hint
 
     kind, other = type_of(left), type_of(right)
-    text = f"Unsupported operation: {kind} {operator} {other}{operation_hint(kind, operator)}"
-    return RuntimeFault(text, kind="type", code="E0304", help=operation_help(kind, other))
+    hint = operation_hint(kind, operator)
+    text = f"Unsupported operation: {kind} {operator} {other}{hint}"
+    return RuntimeFault(text, kind="type", code="E0304", help="" if hint else operation_help(kind, other))
 
 
 def to_float(number: Any) -> float:
@@ -528,11 +529,13 @@ def missing_key(key: str, keys: Iterable[str] = ()) -> RuntimeFault:
 
 def no_fields(kind: str, name: str) -> RuntimeFault:
     """The error of reading a field of a value whose type has no fields."""
-    from language.hints import missing_key_hint
+    from language.hints import missing_key_hint, time_part_help
 
     text = f"Cannot access property '{name}' of {kind}{missing_key_hint(kind, name)}"
     advice = (
-        "the value is `nothing` here: ask first with `when x != nothing`, where x is that value" if kind == "nothing" else ""
+        "the value is `nothing` here: ask first with `when x != nothing`, where x is that value"
+        if kind == "nothing"
+        else time_part_help(kind, name)
     )
     return RuntimeFault(text, kind="type", code="E0305", help=advice)
 

@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from platform_api.commands.arguments import parser, read
 from platform_api.commands.client import client, segment
@@ -67,7 +68,8 @@ def new(words: Sequence[str]) -> int:
         show_json({"folder": str(folder), "files": sorted(files)})
     else:
         out(f"{plain(folder)} holds {', '.join(map(plain, sorted(files)))}.")
-        out(f"`lang test {plain(folder)}` tests it, `lang deploy {plain(folder)}` deploys it.")
+        word = quote(plain(folder))
+        out(f"`lang test {word}` tests it, `lang deploy {word}` deploys it.")
     return 0
 
 

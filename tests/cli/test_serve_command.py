@@ -341,6 +341,13 @@ def test_a_port_that_is_taken(serve: Start) -> None:
         assert f"could not start server on 127.0.0.1:{port}: Address already in use" in service.err
 
 
+def test_an_address_that_the_machine_has_not(serve: Start) -> None:
+    service = serve(bind=("--bind", "203.0.113.5"), listens=False)
+    assert service.ends() == 1
+    assert "help: this machine has no address `203.0.113.5`: " in service.err
+    assert "stop the program" not in service.err
+
+
 def test_two_blocks(serve: Start) -> None:
     held = socket.create_server(("127.0.0.1", 0))  # else the other port may be the same
     second = int(held.getsockname()[1])

@@ -159,7 +159,7 @@ def test_a_new_folder_is_a_program_that_passes_its_test(tmp_path: Path, lang: Co
     assert (
         code == 0
         and {path.name for path in folder.iterdir()} == {"main.lang", "lang.toml", "AGENTS.md", ".gitignore"}
-        and "lang deploy" in out
+        and """`lang test 'my "shop"'` tests it, `lang deploy 'my "shop"'` deploys it.""" in out
     )
     code, out, err = run_in(folder, "test", "main.lang")
     assert code == 0 and "1 passed" in out + err, (out, err)
