@@ -20,7 +20,7 @@ from language.syntax.lexer import decode_source
 from language.syntax.recovery import recovered
 
 if TYPE_CHECKING:
-    from language.analysis.checker import CheckedFile
+    from language.analysis.checker import Checked, CheckedFile
     from language.cli.source import Source
     from language.syntax.recovery import Recovered
 
@@ -58,12 +58,12 @@ def look_again(error: LanguageError, source: Source) -> None:
             return  # the files are no longer those that ran
         help_ = next((_shown(error, unit) for unit in checked.units.values() if unit.file == error.file), "")
         if not help_:
-            found = faults_of(checked, Meanings(checked))
+            found = [] if _may_lack_keys(error, checked) else faults_of(checked, Meanings(checked))
             help_ = next((problem.help for problem in found if _is_same(problem, error)), "")
             if not help_ and error.code == "E0302":
                 alike = [problem for problem in found if (problem.code, problem.message) == (error.code, error.message)]
                 help_ = f"line {alike[0].line}: {alike[0].help}" if len(alike) == 1 and alike[0].help else ""
-    except (_TooLong, UnicodeDecodeError):
+    except (_TooLong, UnicodeDecodeError, RecursionError):
         return
     if help_ and help_ != NO_NAME_LIKE_IT:
         error.help = _as_of_a_run(help_)
@@ -76,6 +76,17 @@ def _as_of_a_run(help_: str) -> str:
 
 def _is_general(help_: str) -> bool:
     return not help_ or help_ == NO_NAME_LIKE_IT or help_.startswith("`get(m, ")
+
+
+def _may_lack_keys(error: LanguageError, checked: Checked) -> bool:
+    """Whether a key is missing in a map of data, which is read with a default; an enum has the same keys always."""
+    if error.code != "E0401" or not error.help:
+        return False
+    unit = next((unit for unit in checked.units.values() if unit.file == error.file), None)
+    enums = set() if unit is None else {node.name for node in unit.index.of(nodes.EnumDef)}
+    fields = [] if unit is None else unit.index.of(nodes.Field)
+    read = [node.obj for node in fields if (error.line, error.column) in (node.at, node.span[:2])]
+    return not any(isinstance(owner, nodes.Name) and owner.id in enums for owner in read)
 
 
 def _is_same(problem: object, error: LanguageError) -> bool:
