@@ -154,11 +154,10 @@ class _Reader:
         unit.imports[node.alias] = real
         module = self._checked.units.get(real)
         if module is not None:
-            for message, at, *_ in refusals(module.program, module=True):
+            for message, at, _, help_ in refusals(module.program, module=True):
                 if not at:
-                    self._checked.errors.append(
-                        _fault(f"module '{node.path}' {message}", "capability", unit.file, line, column, code="E0207")
-                    )
+                    said = f"module '{node.path}' {message}"
+                    self._checked.errors.append(_fault(said, "capability", unit.file, line, column, help_, "E0207"))
 
 
 def _check_templates(files: Files, filename: str, checked: Checked) -> None:

@@ -44,8 +44,9 @@ from language.syntax.patterns import names_of
 from language.syntax.walk import descend
 from language.values import operators
 
-#: A value of each kind that has no fields, for the message that reading one gives.
-_SAMPLES: dict[str, Any] = {"list": [], "str": "", "int": 0, "nonint": 0.5, "num": 0}
+#: A value of each kind that has no fields, for the message that reading one gives. The kind `num` may also be a duration: the
+#: difference of two dates.
+_SAMPLES: dict[str, Any] = {"list": [], "str": "", "int": 0, "nonint": 0.5}
 #: A value of each literal that nobody can call; but for the map, none of them has fields.
 _UNCALLABLE: dict[type, Any] = {nodes.Number: 0, nodes.Text: "", nodes.Template: "", nodes.ListLit: [], nodes.MapLit: {}}
 
