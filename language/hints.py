@@ -393,10 +393,21 @@ def too_many_hint(builtin: str) -> str:
     return f" — {told}" if told else ""
 
 
-def operation_help(left: str, right: str) -> str:
+#: The help where a value was to be put into a text in the way of another language.
+IN_BACKTICKS = "such a text stands between backticks in place of the quotes, with each value in braces: `You owe {total}`"
+#: The help for a module that is loaded by itself, or by one that it loads.
+CIRCULAR = "leave this line out if it names its own file; else put what both files need into a third one that both load"
+
+
+def operation_help(left: str, operator: str, right: str) -> str:
     """How to put right an operator between values of these types; empty where no conversion would."""
+    if left == "text" and operator == "%":
+        return IN_BACKTICKS
     if {left, right} == {"text", "number"}:
-        return "`+` joins a text and a value. To calculate with a text, make a number of it first: `int(t)` or `number(t)`"
+        if operator == "*":
+            return "`*` does not repeat a text: write `repeat_text(t, count)`"
+        told = "To calculate with a text, make a number of it first: `int(t)` or `number(t)`"
+        return f"`+` joins a text and a value. {told}" if operator == "+" else told[0].lower() + told[1:]
     if {left, right} == {"decimal", "number"}:
         return "turn the number into a decimal first: `decimal(n)`, or the decimal into a float: `float(d)`"
     if {left, right} in ({"date", "number"}, {"datetime", "number"}):

@@ -9,6 +9,7 @@ from language import library
 from language.capabilities import canonical_name
 from language.capabilities.require_lines import refusals, scope_text
 from language.errors import LanguageError, RuntimeFault
+from language.hints import CIRCULAR
 from language.syntax import nodes
 from language.syntax.recovery import recovered
 from language.syntax.render_calls import literal_render
@@ -142,7 +143,8 @@ class _Reader:
         try:
             real, shown = self._sources.resolve(node.path, os.path.dirname(unit.file), from_entry=unit is self._checked.entry)
             if real in self._loading:
-                raise RuntimeFault(f"circular import: module '{node.path}' is already being loaded", kind="name", code="E0205")
+                message = f"circular import: module '{node.path}' is already being loaded"
+                raise RuntimeFault(message, kind="name", code="E0205", help=CIRCULAR)
             if real not in self._checked.units:
                 text = self._sources.read(real, node.path)
                 self._loading.append(real)

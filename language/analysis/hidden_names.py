@@ -79,11 +79,17 @@ def _told(file: FileMeanings, name: str, block: Any, made: Any) -> str:
     if isinstance(made, (nodes.BindPattern, nodes.SpreadPattern)):
         return f"`{name}` is bound by the pattern on line {line} and is known only in that arm."
     outermost = line
+    lines = [made.span[0]]
     if isinstance(block, nodes.Arm):
-        outermost = next((m.span[0] for m in file.index.of(nodes.Match) if any(arm is block for arm in m.arms)), line)
+        match = next((m for m in file.index.of(nodes.Match) if any(arm is block for arm in m.arms)), None)
+        if match is not None:
+            outermost = match.span[0]
+            bodies = (*(arm.body for arm in match.arms), match.otherwise or ())
+            lines = [let.span[0] for body in bodies for let in body if isinstance(let, nodes.Let) and let.name == name] or lines
+    places = f"line {lines[0]}" if len(lines) == 1 else f"the lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
     return (
-        f"`{name}` is made only inside the block of line {line}: make it before line {outermost}, `let {name} be nothing`, and "
-        f"write `set {name} to ...` in the block."
+        f"`{name}` is made only inside of a block, on {places}: make it before line {outermost}, `let {name} be nothing`, and "
+        f"write `set {name} to ...` on {places}."
     )
 
 

@@ -12,7 +12,7 @@ from language.syntax import nodes
 MEMORY_NAME_LENGTH = 64
 _SERVE_IN_A_MODULE = "the `serve` block stands in the file that is started; a module exports tasks or `routes` for it"
 _REQUIRE_IN_A_MODULE = (
-    "a module holds what the program requires that uses it: move the line to the top of the program, the file that is started"
+    "a module has no such line at its top: move it to the top of the program that uses the module, the file that is started"
 )
 #: Capabilities whose scope is a name, for which the quotes are easily forgotten.
 _SCOPED_BY_NAME = frozenset(("env", "memory", "reveal", "secret", "sign"))

@@ -494,7 +494,10 @@ class Instance:
             sources = self._sources = Sources(self._shown_root or self._root)
         real, shown = sources.resolve(path, folder, from_entry=from_entry)
         if real in self._loading or (not self._loading and real == self._entry_path()):
-            raise RuntimeFault(f"circular import: module '{path}' is already being loaded", kind="name", code="E0205")
+            from language.hints import CIRCULAR
+
+            message = f"circular import: module '{path}' is already being loaded"
+            raise RuntimeFault(message, kind="name", code="E0205", help=CIRCULAR)
         known = self.modules.get(real)
         if known is not None:
             return known

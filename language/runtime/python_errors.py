@@ -341,7 +341,7 @@ def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | No
             f"Unsupported operation: {_language_type(quoted[1])} {operator} {_language_type(quoted[3])}",
             kind="type",
             code="E0304",
-            help=operation_help(_language_type(quoted[1]), _language_type(quoted[3])),
+            help=operation_help(_language_type(quoted[1]), operator, _language_type(quoted[3])),
         )
     if message.startswith("bad operand type for unary -"):
         return RuntimeFault(f"Cannot negate {_language_type(quoted[1])}", kind="type", code="E0304")
@@ -350,7 +350,7 @@ def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | No
             f"Unsupported operation: {_language_type(quoted[3])} {quoted[1]} {_language_type(quoted[5])}",
             kind="type",
             code="E0304",
-            help=operation_help(_language_type(quoted[3]), _language_type(quoted[5])),
+            help=operation_help(_language_type(quoted[3]), quoted[1], _language_type(quoted[5])),
         )
     if message.endswith("has no len()"):
         return RuntimeFault(f"Cannot get length of {_language_type(quoted[1])}", kind="type")

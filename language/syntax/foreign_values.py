@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from language.hints import IN_BACKTICKS
 from language.syntax.foreign_lines import LONGEST, is_line, line_without_comment
 from language.syntax.parse_errors import Told
 from language.syntax.token_words import found
@@ -109,7 +110,8 @@ def _parentheses(at: Situation) -> Told | None:
         help_ = f"write `{here}`" if len(here) <= LONGEST and is_line(f"let x be {here}") else ""
         return Told("there is no `->`: a lambda is written `(x) => x + 1`", at.tokens[closing + 1], "E0117", help_)
     if before == "PERCENT":
-        return Told("values go into a text with a template: `...{x}`", at.tokens[at.opener - 1], "E0117", "", last)
+        message = "values go into a text with a template: `...{x}`"
+        return Told(message, at.tokens[at.opener - 1], "E0117", IN_BACKTICKS, last)
     here = f"[{inside}]"
     help_ = f"write `{here}`" if inside and len(here) <= LONGEST and is_line(f"let x be {here}") else ""
     return Told(_NO_TUPLES, opened, "E0121", help_, last)
@@ -220,7 +222,8 @@ def _smaller(at: Situation) -> Told | None:
         help_ = f"write `{left} == {value}`" if right.type in ("NUMBER", "IDENTIFIER") and left else ""
         if right.type == "TEXT":
             help_ = f"write `{left} == {at.written(right, right)}`"
-        return Told("values are compared with `==`, not with `is`: `x == nothing`", at.token, "E0117", help_)
+        example = "" if help_ else ": `x == nothing`"
+        return Told(f"values are compared with `==`, not with `is`{example}", at.token, "E0117", help_)
     if at.token.value in _WORDED and kind == "IDENTIFIER" and at.before in ENDS_VALUE and _begins(at.following()):
         sign = _WORDED[at.token.value]
         here = f"{at.written(before, before)} {sign} {at.written(at.following(), at.following())}"

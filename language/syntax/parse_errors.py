@@ -382,6 +382,10 @@ class Situation:
             written = self.written(self.previous)
             help_ = f"write `{word} {written}`" if written else ""
             return Told(f"expected `{word}` before `{self.previous.value} {token.value}`", self.previous, "E0118", help_, token)
+        if self._block_word() == "ENUM":
+            message = f"expected the end of the line after the variant, found {shown}"
+            help_ = "each variant stands on a line of its own; what one holds stands in parentheses: `circle(radius)`"
+            return Told(message, token, "E0114", help_)
         message = f"unexpected {shown.removeprefix('a ')} after the end of this statement"
         if quote := self._quote_inside():
             return Told(message, token, "E0114", quote)

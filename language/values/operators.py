@@ -55,7 +55,7 @@ def unsupported(operator: str, left: Any, right: Any) -> RuntimeFault:
     kind, other = type_of(left), type_of(right)
     hint = operation_hint(kind, operator)
     text = f"Unsupported operation: {kind} {operator} {other}{hint}"
-    return RuntimeFault(text, kind="type", code="E0304", help="" if hint else operation_help(kind, other))
+    return RuntimeFault(text, kind="type", code="E0304", help=operation_help(kind, operator, other))
 
 
 def to_float(number: Any) -> float:

@@ -95,13 +95,18 @@ def test_what_may_be_meant_is_left_alone(source: str) -> None:
     [
         (
             "match 1\n    is 1\n        let found be 1\nprint(found)\n",
-            "`found` is made only inside the block of line 2: make it before line 1, `let found be nothing`, and write "
-            "`set found to ...` in the block.",
+            "`found` is made only inside of a block, on line 3: make it before line 1, `let found be nothing`, and write "
+            "`set found to ...` on line 3.",
+        ),
+        (
+            "match 1\n    is 1\n        let found be 1\n    is 2\n        let found be 2\nprint(found)\n",
+            "`found` is made only inside of a block, on the lines 3 and 5: make it before line 1, `let found be nothing`, and "
+            "write `set found to ...` on the lines 3 and 5.",
         ),
         (
             "each x in [1]\n    let found be x\nprint(found)\n",
-            "`found` is made only inside the block of line 1: make it before line 1, `let found be nothing`, and write "
-            "`set found to ...` in the block.",
+            "`found` is made only inside of a block, on line 2: make it before line 1, `let found be nothing`, and write "
+            "`set found to ...` on line 2.",
         ),
         (
             "each x in [1]\n    print(x)\nprint(x)\n",
