@@ -406,8 +406,9 @@ def operation_help(left: str, operator: str, right: str) -> str:
     if {left, right} == {"text", "number"}:
         if operator == "*":
             return "`*` does not repeat a text: write `repeat_text(t, count)`"
-        told = "To calculate with a text, make a number of it first: `int(t)` or `number(t)`"
-        return f"`+` joins a text and a value. {told}" if operator == "+" else told[0].lower() + told[1:]
+        if operator in ("<", ">", "<=", ">="):
+            return "a text and a number have no order: make a number of the text first, `int(t)` or `number(t)`"
+        return "`+` joins a text and a value. To calculate with a text, make a number of it first: `int(t)` or `number(t)`"
     if {left, right} == {"decimal", "number"}:
         return "turn the number into a decimal first: `decimal(n)`, or the decimal into a float: `float(d)`"
     if {left, right} in ({"date", "number"}, {"datetime", "number"}):

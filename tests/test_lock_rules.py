@@ -25,6 +25,7 @@ WITHOUT_PROGRAMS = {"language.lsp.analyses", "language.cli.mcp", "language.cli.m
 WAITS_BY_ITSELF = {
     "language.waits": "the wait itself",
     "language.locks": "a lock that polls",
+    "language.cli.message_turns": "the thread that starts each answer, in another one",
     "language.runtime.threads": "the thread that cancels workers",
     "language.runtime.limits": "the watchdog thread of a run",
     "language.runtime.jobs": "the thread that starts a job, which is ended when it has been woken",

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Programs whose last line is to fail, and pages that show lines alone: what is told of them is true.
 MEANT = {
     "capabilities.md": {"W0104"},
-    "tour.md": {"W0119"},  # it shows that a request works on its own copy
 }
 
 

@@ -103,7 +103,7 @@ def gates(count: int, rounds: int, seconds: float) -> str:
             before = resident(process)
             for _ in range(count):
                 sock = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-                sock.sendall(b"GET /gate HTTP/1.1\r\nHost: x\r\n\r\n")
+                sock.sendall(b"GET /gate HTTP/1.1\r\nHost: localhost\r\n\r\n")
             until = time.monotonic() + 60
             while pending(port) < count:
                 if time.monotonic() > until:
