@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.capabilities.scopes import DbTarget, db_target
 from language.errors import RuntimeFault
 from language.registry import Family
-from language.values import TRUE, Secret, type_of
+from language.values import TRUE, Secret, as_map, type_of
 from language.values.display import raw_text
 from stdlib.native_only import native_only
 
@@ -102,7 +102,10 @@ def sql_exec(ctx: Context, stmt: Any, params: Any = None) -> dict[str, int]:
     `sql_exec("INSERT INTO users VALUES (?, ?)", ["Ann", 31])`
     """
     values, text = _values(ctx, "sql_exec", params), raw_text(stmt)
-    affected, last = _call(ctx, "sql_exec", lambda engine: engine.execute("sql_exec", text, [values], _asker(ctx)))
+    try:
+        affected, last = _call(ctx, "sql_exec", lambda engine: engine.execute("sql_exec", text, [values], _asker(ctx)))
+    except RuntimeFault as fault:
+        raise _of_a_map(fault, "sql_exec", params) from None
     return {"rows_affected": affected, "last_id": last}
 
 
@@ -132,7 +135,22 @@ def sql_tables(ctx: Context) -> list[str]:
 def all_rows(ctx: Context, builtin: str, query: Any, params: Any) -> list[Any]:
     """The rows of a query given as language values. Raises ``RuntimeFault`` beginning with the builtin's name."""
     values, text = _values(ctx, builtin, params), raw_text(query)
-    return _call(ctx, builtin, lambda engine: engine.rows(builtin, text, values, _asker(ctx)))
+    try:
+        return _call(ctx, builtin, lambda engine: engine.rows(builtin, text, values, _asker(ctx)))
+    except RuntimeFault as fault:
+        raise _of_a_map(fault, builtin, params) from None
+
+
+def _of_a_map(fault: RuntimeFault, builtin: str, params: Any) -> RuntimeFault:
+    """The error of a statement that lacks values; its help says that a map gives none, if one was given."""
+    from language.host.databases import BY_PLACE
+
+    if as_map(params) is not None and fault.help == BY_PLACE.format(builtin):
+        fault.help = (
+            "a map gives no values here: write `?` in place of each name, and the values in their order as a list, "
+            f"`{builtin}(statement, [a, b])`"
+        )
+    return fault
 
 
 def page(ctx: Context, query: Any, params: Any, limit: int, offset: int) -> tuple[list[Any], int]:

@@ -120,8 +120,11 @@ def made_on_one_way(meanings: Meanings) -> Iterator[Problem]:
 
 
 def _on_one_way(file: FileMeanings, name: nodes.Name, word: str, node: Any, outer: nodes.Let, inner: nodes.Let) -> Problem:
-    what = f"`{name.id}` is the one of {word} (line {outer.span[0]}) alone"
-    message = f"{what}: the one of line {inner.span[0]} ends with its block, and then this fails"
+    if isinstance(node, nodes.Try):
+        message = f"after an error `{name.id}` is not known here: the one of line {inner.span[0]} ends with its block"
+    else:
+        only = f"`{name.id}` is known here only after {word} (line {outer.span[0]})"
+        message = f"{only}: the one of line {inner.span[0]} ends with its block"
     told = (
         f"Make it before line {node.span[0]}, `let {name.id} be nothing`, and write `set {name.id} to ...` on the lines "
         f"{outer.span[0]} and {inner.span[0]}."

@@ -425,6 +425,8 @@ class Lexer:
         if "\x7f" <= character <= "\x9f":
             shown = f"\\x{ord(character):02x}"
         hint, code = character_hint(character)
+        if start >= 0 and (pair := self.source[start : start + 2]) in ("?.", "??"):
+            hint = f" — there is no `{pair}`"
         help_ = ""
         if character in ("|", "?") and start >= 0 and col <= _MOST_READ_AGAIN:
             from language.syntax.foreign_values import character_help
