@@ -7,6 +7,7 @@ import time
 from _thread import allocate_lock
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from language.locks import Lock
@@ -69,7 +70,7 @@ class MessageTurns:
                 background = None
                 if self._waiting:
                     message = self._running = self._waiting.popleft()
-                    background = self._background = Background(lambda message=message: self._work(message))  # type: ignore[misc]
+                    background = self._background = Background(partial(self._work, message))
             if background is None:
                 self._news.acquire()
                 continue

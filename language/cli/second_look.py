@@ -21,6 +21,7 @@ from language.syntax.recovery import recovered
 
 if TYPE_CHECKING:
     from language.analysis.checker import Checked, CheckedFile
+    from language.analysis.manifest import Problem
     from language.cli.source import Source
     from language.syntax.recovery import Recovered
 
@@ -89,9 +90,9 @@ def _may_lack_keys(error: LanguageError, checked: Checked) -> bool:
     return not any(isinstance(owner, nodes.Name) and owner.id in enums for owner in read)
 
 
-def _is_same(problem: object, error: LanguageError) -> bool:
-    place = [(told.file, told.line, told.column) for told in (problem, error)]  # type: ignore[attr-defined]
-    code: str = problem.code  # type: ignore[attr-defined]
+def _is_same(problem: Problem, error: LanguageError) -> bool:
+    place = [(problem.file, problem.line, problem.column), (error.file, error.line, error.column)]
+    code = problem.code
     return place[0] == place[1] and code in (error.code, _SAME.get(error.code))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import default_converter
-from pytest_lsp import LanguageClient
+from pytest_lsp import LanguageClient, client_capabilities
 
 COMMAND = [sys.executable, "-m", "language", "lsp", "--stdio"]
 
@@ -132,6 +133,15 @@ def offset(text: str, at: types.Position) -> int:
     lines = [*text.splitlines(keepends=True), ""]
     line = lines[at.line].encode("utf-16-le")[: at.character * 2].decode("utf-16-le")
     return sum(map(len, lines[: at.line])) + len(line)
+
+
+async def session_in(client: Client, folder: Path) -> AsyncIterator[None]:
+    """The session of an editor that has one folder open."""
+    folders = [types.WorkspaceFolder(folder.as_uri(), "workspace")]
+    parameters = types.InitializeParams(client_capabilities("visual-studio-code"), workspace_folders=folders)
+    await client.initialize_session(parameters)
+    yield
+    await client.shutdown_session()
 
 
 async def rename(editor: Editor, name: str, piece: str, new: str) -> dict[str, str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import pytest_lsp
-from driven_editor import COMMAND, Client, Editor, rename
+from driven_editor import COMMAND, Client, Editor, rename, session_in
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, client_capabilities
+from pytest_lsp import ClientServerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -62,14 +62,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_lsp.fixture(config=ClientServerConfig(COMMAND, client_factory=Client), scope="module")
 async def session(lsp_client: Client, folder: Path) -> AsyncIterator[None]:
-    await lsp_client.initialize_session(
-        types.InitializeParams(
-            capabilities=client_capabilities("visual-studio-code"),
-            workspace_folders=[types.WorkspaceFolder(folder.as_uri(), "workspace")],
-        )
-    )
-    yield
-    await lsp_client.shutdown_session()
+    async for _ in session_in(lsp_client, folder):
+        yield
 
 
 @pytest.fixture(scope="module")
